@@ -129,6 +129,8 @@ pub struct Rec {
     pub main: Vec<u8>,
     /// The four-byte length even for main data of up to 255 bytes.
     pub long_length: bool,
+    /// The bytes of all images and block data; a pattern where it is empty.
+    pub payload: Vec<u8>,
 }
 
 impl Rec {
@@ -213,10 +215,11 @@ impl Rec {
                 body.extend((long as u32).to_le_bytes());
             }
         }
-        for block in &self.blocks {
+        for block in self.blocks.iter().filter(|_| self.payload.is_empty()) {
             body.extend(pattern(block.image.map_or(0, |image| image.bytes.into())));
             body.extend(pattern(block.data.into()));
         }
+        body.extend(&self.payload);
         body.extend(&self.main);
         body
     }

@@ -1,11 +1,14 @@
 //! `walstat whatif`, from outside: what a server wrote under other settings is what is predicted,
 //! every sample replays to itself, and nonsense is refused.
 
+use crate::common::builder::{Form, Wal};
+use crate::common::record::{Block, Image, Rec, XLOG};
 use crate::support::fixtures::{fixtures, sample, samples, unpacked};
 use crate::support::walstat;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use walstat_format::rmgr::{BRIN, BTREE, GIN, HEAP2};
 
 /// The range of the load in `tests/fixtures/whatif`.
 const RANGE: [&str; 4] = ["-s", "0/1F5F960", "-e", "0/22F4108"];
@@ -383,4 +386,69 @@ fn the_table_fits_a_terminal() {
     let table: Vec<&str> = table.take_while(|line| !line.is_empty()).collect();
     assert!(table.len() >= 4, "{text}");
     assert!(table.iter().all(|line| line.chars().count() <= 80), "{}", table.join("\n"));
+}
+
+/// A page of 8 kB with this header, line pointers and last bytes.
+fn page([lower, upper, special]: [u16; 3], pointers: &[(u32, u32)], end: &[u8]) -> Vec<u8> {
+    let mut page = vec![0; 8192];
+    let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+    put(12, [lower, upper, special, 8192 | 4].map(u16::to_le_bytes).as_flattened());
+    for (at, (offset, bytes)) in (24..).step_by(4).zip(pointers) {
+        put(at, &(offset | 1 << 15 | bytes << 17).to_le_bytes());
+    }
+    put(8192 - end.len(), end);
+    page
+}
+
+/// A server logs the pages that it has, corrupt ones too, under checksums that are right.
+#[test]
+fn corrupt_pages_are_not_known_and_stop_nothing() {
+    let entry = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 7, 7, 7, 7];
+    // What is wrong, the page, and a record that changes it: resource manager, opcode, data, main data.
+    type Case<'a> = (&'a str, Vec<u8>, u8, u8, &'a [u8], &'a [u8]);
+    let cases: [Case<'_>; 6] = [
+        ("pd_lower", page([60_000, 65_000, 8176], &[], &[]), BTREE, 0x00, &[7; 16], &[1, 0]),
+        (
+            "half a pointer",
+            page([34, 8000, 8184], &[(8064, 16), (8000, 16)], &[]),
+            GIN,
+            0x20,
+            &[&[3, 0, 1, 0][..], &entry[..]].concat(),
+            &[2, 0],
+        ),
+        (
+            "pd_special",
+            page([32, 8000, 65_535], &[(8000, 96), (8096, 96)], &[]),
+            HEAP2,
+            0x10,
+            &[2, 0],
+            &[0; 8],
+        ),
+        ("an offset", page([28, 8000, 8184], &[(30_000, 8)], &[]), BRIN, 0x30, &[7; 16], &[1, 0]),
+        ("no room", page([8100, 8000, 8184], &[(8000, 8)], &[]), BRIN, 0x30, &[7; 16], &[1, 0]),
+        (
+            "a count",
+            page([32, 8184, 8184], &[], &[255, 255, 255, 255, 255, 255, 1, 0]),
+            GIN,
+            0x20,
+            &[1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0],
+            &[1, 0],
+        ),
+    ];
+    for (name, page, rmgr, info, data, main) in cases {
+        let mut wal = Wal::new(Form::of("15"), 3);
+        let image = Block::new(0).image(Image::WHOLE);
+        wal.add(&Rec { payload: page, ..Rec::new(XLOG, 0xB0, 0).block(image) });
+        let change = Rec { main: main.to_vec(), payload: data.to_vec(), ..Rec::new(rmgr, info, 0) };
+        wal.add(&change.block(Block::new(0).data(data.len() as u16)));
+        wal.add(&Rec::insert(40));
+        let disk = wal.finish().write();
+        let path = disk.path().to_str().expect("UTF-8");
+        for level in ["replica", "logical"] {
+            let options = ["whatif", "-f", "json", "--checkpoint-every", "none"];
+            let ran = walstat(&[&options, &["--wal-level", level, path][..]].concat());
+            assert_eq!(ran.code, Some(0), "{name}, {level}: {}", ran.stderr);
+            assert_eq!(ran.json()["whatif"]["self_check"]["difference_bytes"], 0, "{name}");
+        }
+    }
 }

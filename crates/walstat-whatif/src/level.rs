@@ -8,11 +8,9 @@
 
 use super::redo;
 use super::trace::{RecordDelta, WalLevelDelta};
-use super::whole_record::WholeRecord;
+use super::whole_record::{WholeRecord, main_header_bytes};
 use hashbrown::HashMap;
-use walstat_format::block::{
-    DATA_HEADER_LONG_BYTES, DATA_HEADER_SHORT_BYTES, RelFileLocator, TOPLEVEL_XID_BYTES,
-};
+use walstat_format::block::{DATA_HEADER_SHORT_BYTES, RelFileLocator, TOPLEVEL_XID_BYTES};
 use walstat_format::cursor::at as field_at;
 use walstat_format::payload::heap;
 use walstat_format::payload::heap::{Delete, OPCODE_MASK, Update, delete_flag, update_flag};
@@ -136,7 +134,7 @@ impl Differences {
 
     fn only_logical(&mut self) -> WalLevelDelta {
         self.is_logical = true;
-        WalLevelDelta { record: Some(RecordDelta::Nothing), ..WalLevelDelta::default() }
+        WalLevelDelta { record: Some(RecordDelta::NotWritten), ..WalLevelDelta::default() }
     }
 
     /// A change of a row: the old row or its key, in the main data.
@@ -190,7 +188,7 @@ fn invalidations(record: &WholeRecord<'_>) -> i32 {
 }
 
 /// Whether a record's first block keeps its data beside an image at level logical.
-pub(crate) fn keeps_data(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn keeps_data_at_logical(record: &WholeRecord<'_>) -> bool {
     let opcode = record.info() & OPCODE_MASK;
     let writes_rows = match record.header.rmgr {
         HEAP => matches!(opcode, heap::INSERT | heap::UPDATE | heap::HOT_UPDATE),
@@ -201,7 +199,7 @@ pub(crate) fn keeps_data(record: &WholeRecord<'_>) -> bool {
 }
 
 fn main_length(bytes: usize) -> i32 {
-    let header = if bytes > 255 { DATA_HEADER_LONG_BYTES } else { DATA_HEADER_SHORT_BYTES } as i32;
+    let header = main_header_bytes(bytes) as i32;
     header + i32::try_from(bytes).unwrap_or(i32::MAX - header)
 }
 
@@ -257,10 +255,10 @@ impl AppliedDelta {
 pub(crate) fn at(delta: WalLevelDelta, to_logical: bool) -> AppliedDelta {
     let (more, guess) = match delta.record {
         Some(RecordDelta::More { more, guess }) => (more, if to_logical { guess } else { 0 }),
-        None | Some(RecordDelta::Nothing) => (0, 0),
+        None | Some(RecordDelta::NotWritten) => (0, 0),
     };
     AppliedDelta {
-        is_gone: delta.record == Some(RecordDelta::Nothing),
+        is_gone: delta.record == Some(RecordDelta::NotWritten),
         more: more + guess,
         data: delta.data,
         guessed: guess.unsigned_abs(),

@@ -103,6 +103,16 @@ impl LightPage {
         PageLength { page: size.into(), hole: upper.saturating_sub(lower).into() }
     }
 
+    /// Bytes that it takes beside its place; counted as a whole page where it is more.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = match &self.items {
+            Items::Table(rows) => rows.bytes(),
+            Items::BTree(entries) => size_of::<Entries>() + entries.bytes(),
+        };
+        bytes.min(self.extent.size.into())
+    }
+
     /// How many line pointers there are.
     pub(crate) fn items(&self) -> u16 {
         self.extent.items()

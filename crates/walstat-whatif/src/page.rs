@@ -6,6 +6,7 @@
 //! followed any further then.
 
 use super::page_view::{PageView, item_at};
+use std::ops::Range;
 use walstat_format::cursor::{Field, at};
 use walstat_format::data_page::{
     ITEM_ID_BYTES, Item, ItemState, LAYOUT_VERSION, PAGE_HEADER_BYTES as HEADER_BYTES, field,
@@ -21,17 +22,29 @@ pub(crate) enum Packing {
     ByItem,
 }
 
-/// The bytes of a page.
+/// The largest `BLCKSZ`.
+const BYTES_MAX: usize = 32 << 10;
+
+/// The bytes of a page. Its parts lie in order when a record comes to it, but a line pointer may lead anywhere,
+/// into the header too: so every place is checked where it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     bytes: Vec<u8>,
 }
 
 impl Page {
-    /// A page made of its bytes; `None` if they are no page.
+    /// A page made of its bytes; `None` if they are no page, or a corrupt one: a server logs what it has.
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Option<Page> {
-        let sound = bytes.len() >= HEADER_BYTES && bytes.len() <= 1 << 15;
-        sound.then_some(Page { bytes })
+        Some(Page { bytes }).filter(Page::is_sound)
+    }
+
+    /// Whether the parts of the page lie one after the other, or nothing is in it yet (`PageIsVerified`).
+    pub(crate) fn is_sound(&self) -> bool {
+        let parts = [self.lower(), self.upper(), self.special()];
+        let [lower, upper, special] = parts;
+        let is_in_order = [HEADER_BYTES, lower, upper, special, self.size()].is_sorted();
+        let is_page = (HEADER_BYTES..=BYTES_MAX).contains(&self.size());
+        is_page && (is_in_order || parts == [0; 3])
     }
 
     /// A new page of `size` bytes, `special` of them at its end kept for the access method.
@@ -49,7 +62,7 @@ impl Page {
         page.set_upper(end)?;
         page.put_u16(field::SPECIAL, end)?;
         page.put_u16(field::PAGESIZE_VERSION, u16::try_from(size).ok()? | LAYOUT_VERSION)?;
-        Some(page)
+        Some(page).filter(Page::is_sound)
     }
 
     /// Its bytes, of which it is made.
@@ -174,7 +187,7 @@ impl Page {
         (number >= 1 && number <= last + 1).then_some(())?;
         self.grow_to(last + 1)?;
         let from = item_at(number)?;
-        self.bytes.copy_within(from..item_at(last + 1)?, from + ITEM_ID_BYTES);
+        self.shift(from..item_at(last + 1)?, from + ITEM_ID_BYTES)?;
         self.set_item(number, Item::UNUSED)?;
         self.place(number, [tuple])
     }
@@ -242,7 +255,7 @@ impl Page {
         if packing == Packing::ByPlace {
             stored.sort_by_key(|(_, item)| std::cmp::Reverse(item.offset));
         }
-        if lie_in_order(&stored, self.special().min(self.size())) {
+        if lie_in_order(&stored, self.special()) {
             return self.move_up(&stored);
         }
         let before = self.bytes.clone();
@@ -267,7 +280,7 @@ impl Page {
             let len = usize::from(item.bytes).next_multiple_of(8);
             upper = upper.checked_sub(len)?;
             if from != upper {
-                self.bytes.copy_within(from..from + len, upper);
+                self.shift(from..from + len, upper)?;
             }
             self.set_item(number, Item { offset: u16::try_from(upper).ok()?, ..item })?;
         }
@@ -279,7 +292,7 @@ impl Page {
     pub(crate) fn remove(&mut self, number: u16) -> Option<()> {
         let item = self.item(number)?;
         let (last, from) = (self.items(), item_at(number)?);
-        self.bytes.copy_within(from + ITEM_ID_BYTES..item_at(last)? + ITEM_ID_BYTES, from);
+        self.shift(from + ITEM_ID_BYTES..item_at(last)? + ITEM_ID_BYTES, from)?;
         self.set_lower((HEADER_BYTES + ITEM_ID_BYTES * usize::from(last - 1)) as u16)?;
         self.close(item.offset, usize::from(item.bytes).next_multiple_of(8))
     }
@@ -296,10 +309,17 @@ impl Page {
     fn close(&mut self, offset: u16, len: usize) -> Option<()> {
         let upper = self.upper();
         let from = usize::from(offset);
-        (from >= upper && from + len <= self.size()).then_some(())?;
-        self.bytes.copy_within(upper..from, upper + len);
+        self.shift(upper..from, upper + len)?;
         self.set_upper(u16::try_from(upper + len).ok()?)?;
         self.shift_items(offset, len as i32)
+    }
+
+    /// Copies bytes of the page to another place in it; `None` where either is none.
+    fn shift(&mut self, from: Range<usize>, to: usize) -> Option<()> {
+        let len = from.end.checked_sub(from.start)?;
+        (from.end.max(to + len) <= self.size()).then_some(())?;
+        self.bytes.copy_within(from, to);
+        Some(())
     }
 
     /// Adds `by` to the place of every tuple up to `offset`.
@@ -338,9 +358,10 @@ impl Page {
         let old = usize::from(item.bytes).next_multiple_of(8);
         let new = tuple.len().next_multiple_of(8);
         let (from, upper) = (usize::from(item.offset), self.upper());
-        (from >= upper && new <= old + upper - self.lower()).then_some(())?;
-        let shifted = (upper + old).checked_sub(new)?;
-        self.bytes.copy_within(upper..from, shifted);
+        let room = old + upper.checked_sub(self.lower())?;
+        (new <= room).then_some(())?;
+        let shifted = upper + old - new;
+        self.shift(upper..from, shifted)?;
         self.set_upper(u16::try_from(shifted).ok()?)?;
         self.shift_items(item.offset, old as i32 - new as i32)?;
         let moved = self.item(number)?;
@@ -362,6 +383,9 @@ fn lie_in_order(stored: &[(u16, Item)], mut end: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::made_up::{any_bytes, any_number, any_page};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn page(lengths: &[usize]) -> Page {
         let mut page = Page::new(512, 16).expect("a page");
@@ -438,5 +462,67 @@ mod tests {
         assert_eq!(page.tuple(2), None);
         assert_eq!(page.remove_all(&[1, 1, 1], Packing::ByItem), None);
         assert!(Page::from_bytes(vec![0; 23]).is_none());
+    }
+
+    #[test]
+    fn a_corrupt_header_is_no_page() {
+        let with = |at: usize, value: u16| {
+            let mut page = page(&[8, 8]);
+            page.put_u16(at, value).expect("a header");
+            Page::from_bytes(page.into_bytes()).is_some()
+        };
+        assert!(with(field::LOWER, 32) && with(field::LOWER, 32 + 2));
+        assert!(Page::from_bytes(vec![0; 8192]).is_some(), "a new one");
+        for lower in [0, 23, 481, 60_000] {
+            assert!(!with(field::LOWER, lower), "pd_lower {lower}");
+        }
+        for upper in [0, 31, 497, 65_535] {
+            assert!(!with(field::UPPER, upper), "pd_upper {upper}");
+        }
+        for special in [0, 479, 513, 65_535] {
+            assert!(!with(field::SPECIAL, special), "pd_special {special}");
+        }
+    }
+
+    #[test]
+    fn half_a_line_pointer_is_none() {
+        let mut page = page(&[8, 8]);
+        page.set_lower(24 + 2 * 4 + 2).expect("a header");
+        assert_eq!((page.items(), page.item(3), page.remove(3)), (2, None, None));
+    }
+
+    #[test]
+    fn an_item_that_lies_elsewhere_is_not_replaced() {
+        let mut page = page(&[8, 8]);
+        let item = Item { state: ItemState::Normal, offset: 30_000, bytes: 8 };
+        page.set_item(2, item).expect("there");
+        assert_eq!(page.replace(2, &[1; 16]), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #[test]
+        fn no_operation_panics(
+            bytes in any_page(),
+            operations in vec((0u8..9, any_number(), any_bytes(0..60)), 1..6),
+        ) {
+            // Whatever the header says: a record may have changed it before.
+            let mut page = Page { bytes };
+            for (operation, number, data) in operations {
+                let packing = if data.len() % 4 == 0 { Packing::ByItem } else { Packing::ByPlace };
+                let _ = match operation {
+                    0 => page.add(number, &data),
+                    1 => page.insert(number, &data),
+                    2 => page.append(&data),
+                    3 => page.cut_unused(number),
+                    4 => page.pack(packing),
+                    5 => page.remove(number),
+                    6 => page.remove_tuple(number),
+                    7 => page.remove_all(&[number, number.saturating_add(2), 9, 11], packing),
+                    _ => page.replace(number, &data),
+                };
+                page.view().length().without_hole();
+            }
+        }
     }
 }

@@ -22,12 +22,11 @@ const SPARE_PAGES: usize = 8;
 pub(crate) struct PageReplayer {
     /// By block number.
     pages: Vec<PageSlot>,
-    /// How many of them are in use.
-    count: usize,
+    /// Bytes of those that are kept, and how many may be.
+    held: usize,
+    limit: usize,
     restorer: PageRestorer,
     page_bytes: Option<usize>,
-    /// How many pages are kept at most.
-    limit: usize,
     /// Pages that were given up to make room.
     given_up: u64,
     /// Memory of pages that are not needed any more, for the next ones.
@@ -56,6 +55,16 @@ enum Kept {
 }
 
 impl Kept {
+    /// Bytes that it takes beside its place.
+    #[inline]
+    fn bytes(&self) -> usize {
+        match self {
+            Kept::Nothing => 0,
+            Kept::Whole(page) => page.size(),
+            Kept::Light(page) => page.bytes(),
+        }
+    }
+
     fn before(&self) -> Option<Before<'_>> {
         match self {
             Kept::Nothing => None,
@@ -68,13 +77,12 @@ impl Kept {
 impl PageReplayer {
     /// Pages within so many bytes.
     pub(crate) fn within(bytes: u64) -> PageReplayer {
-        let limit = usize::try_from(bytes / USUAL_PAGE_BYTES as u64).unwrap_or(usize::MAX).max(1);
         PageReplayer {
             pages: Vec::new(),
-            count: 0,
+            held: 0,
+            limit: usize::try_from(bytes).unwrap_or(usize::MAX),
             restorer: PageRestorer::default(),
             page_bytes: None,
-            limit,
             given_up: 0,
             spare: Vec::new(),
             is_light: false,
@@ -139,8 +147,30 @@ impl PageReplayer {
         block: &BlockRef,
         number: BlockNumber,
     ) -> Option<PageLength> {
-        let after = match self.light_page(record, block, number) {
-            Some(page) => redo::change_light(record, block, page).map(|()| page.length()),
+        let is_light = self.is_light && redo::is_light(record, block);
+        // Most records of WAL without images: nothing is known of the page, and the record does not make it.
+        if is_light && !block.will_init && self.kept(number).is_none() {
+            return None;
+        }
+        self.change_kept(record, block, number, is_light)
+    }
+
+    fn change_kept(
+        &mut self,
+        record: &WholeRecord<'_>,
+        block: &BlockRef,
+        number: BlockNumber,
+        is_light: bool,
+    ) -> Option<PageLength> {
+        let light = if is_light { self.light_page(block, number) } else { None };
+        let after = match light {
+            Some(page) => {
+                let before = page.bytes();
+                let after = redo::change_light(record, block, page).map(|()| page.length());
+                let bytes = page.bytes();
+                self.held = self.held + bytes - before;
+                after
+            }
             None => self.change_whole(record, block, number),
         };
         if after.is_none() {
@@ -161,22 +191,17 @@ impl PageReplayer {
     /// Forgets all pages.
     pub(crate) fn forget(&mut self) {
         self.pages.clear();
-        self.count = 0;
+        self.held = 0;
     }
 
     fn kept(&self, number: BlockNumber) -> Option<&Kept> {
-        Some(&self.pages.get(number as usize)?.page)
+        let page = &self.pages.get(number as usize)?.page;
+        if matches!(page, Kept::Nothing) { None } else { Some(page) }
     }
 
-    /// The page before a record, if only its lengths are kept and that is enough for the record.
+    /// The page before a record for which its lengths are enough, if they are kept.
     #[inline]
-    fn light_page(
-        &mut self,
-        record: &WholeRecord<'_>,
-        block: &BlockRef,
-        number: BlockNumber,
-    ) -> Option<&mut LightPage> {
-        (self.is_light && redo::is_light(record, block)).then_some(())?;
+    fn light_page(&mut self, block: &BlockRef, number: BlockNumber) -> Option<&mut LightPage> {
         if block.will_init {
             let page = LightPage::table(self.page_bytes())?;
             self.keep(number, Kept::Light(page));
@@ -184,7 +209,9 @@ impl PageReplayer {
         let slot = self.pages.get_mut(number as usize)?;
         slot.is_young = true;
         if let Kept::Whole(page) = &slot.page {
-            slot.page = Kept::Light(self.room.read(&page.view())?.clone());
+            let light = Kept::Light(self.room.read(&page.view())?.clone());
+            self.held += light.bytes();
+            self.held -= std::mem::replace(&mut slot.page, light).bytes();
         }
         match &mut slot.page {
             Kept::Light(page) => Some(page),
@@ -200,10 +227,12 @@ impl PageReplayer {
         number: BlockNumber,
     ) -> Option<PageLength> {
         let slot = self.pages.get_mut(number as usize);
-        let before = match slot.map(|slot| std::mem::take(&mut slot.page)) {
-            None | Some(Kept::Nothing) => None,
-            Some(Kept::Whole(page)) => Some(page),
-            Some(Kept::Light(page)) => page.page(self.spare.pop().unwrap_or_default()),
+        let before = slot.map(|slot| std::mem::take(&mut slot.page)).unwrap_or_default();
+        self.held -= before.bytes();
+        let before = match before {
+            Kept::Nothing => None,
+            Kept::Whole(page) => Some(page),
+            Kept::Light(page) => page.page(self.spare.pop().unwrap_or_default()),
         };
         let after = redo::apply(record, block, before, self.page_bytes())?;
         let length = after.view().length();
@@ -242,26 +271,38 @@ impl PageReplayer {
             && let Some(light) = self.room.read(&view)
         {
             seen(Imaged { view, whole: None }, before);
+            self.held -= slot.page.bytes();
             match &mut slot.page {
                 Kept::Light(page) => page.become_like(light),
                 page => *page = Kept::Light(light.clone()),
             }
+            self.held += slot.page.bytes();
             return Some(view.length());
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         stored.write_to(&mut bytes);
-        let page = Page::from_bytes(bytes)?;
-        seen(Imaged { view, whole: Some(&page) }, before);
-        let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
+        let page = Page::from_bytes(bytes);
+        seen(Imaged { view, whole: page.as_ref() }, before);
         let length = view.length();
-        self.reuse(before);
+        match page {
+            Some(page) => {
+                self.held += page.size();
+                let before = std::mem::replace(&mut slot.page, Kept::Whole(page));
+                self.held -= before.bytes();
+                self.reuse(before);
+            }
+            // The image is as long as it is, but what later records do to the page cannot be told.
+            None => self.release(number),
+        }
         Some(length)
     }
 
     fn keep(&mut self, number: BlockNumber, page: Kept) {
         self.make_place(number);
         if let Some(slot) = self.pages.get_mut(number as usize) {
+            self.held += page.bytes();
             let before = std::mem::replace(&mut slot.page, page);
+            self.held -= before.bytes();
             self.reuse(before);
         }
     }
@@ -270,7 +311,7 @@ impl PageReplayer {
     fn release(&mut self, number: BlockNumber) {
         if let Some(slot) = self.pages.get_mut(number as usize) {
             let before = std::mem::take(slot);
-            self.count -= usize::from(before.is_in_use);
+            self.held -= before.page.bytes();
             self.reuse(before.page);
         }
     }
@@ -282,10 +323,10 @@ impl PageReplayer {
             self.pages.resize_with(index + 1, PageSlot::default);
         }
         if self.pages.get(index).is_some_and(|slot| !slot.is_in_use) {
-            if self.count >= self.limit {
+            // How long it will be is not known yet: hardly longer than a page.
+            if self.held > 0 && self.held + self.page_bytes() > self.limit {
                 self.make_room();
             }
-            self.count += 1;
         }
         if let Some(slot) = self.pages.get_mut(index) {
             (slot.is_in_use, slot.is_young) = (true, true);
@@ -301,9 +342,11 @@ impl PageReplayer {
                 slot.is_young = false;
                 continue;
             }
-            *slot = PageSlot::default();
-            self.count -= 1;
+            self.held -= std::mem::take(slot).page.bytes();
             self.given_up += 1;
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

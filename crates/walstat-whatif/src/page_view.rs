@@ -118,7 +118,7 @@ impl<'p> PageView<'p> {
     /// Line pointer `number`, from 1.
     pub(crate) fn item(&self, number: u16) -> Option<Item> {
         let offset = item_at(number)?;
-        (offset < self.lower()).then_some(())?;
+        (offset + ITEM_ID_BYTES <= self.lower()).then_some(())?;
         Some(Item::of(self.field(offset)?))
     }
 

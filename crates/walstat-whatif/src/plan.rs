@@ -1,7 +1,7 @@
 //! What a simulated run makes of one record of the base, before it is known how long its images are.
 
 use super::level::AppliedDelta;
-use super::trace::{TracedBlock, fact};
+use super::trace::{TracedBlock, entry_fact};
 
 /// An image as a simulated run has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Certainty {
 impl ImageBytes {
     /// As it is in the base, or not compressed where the base has none.
     pub(crate) fn as_base(reference: &TracedBlock) -> ImageBytes {
-        let compressed = reference.is(fact::BASE_COMPRESSED);
+        let compressed = reference.is(entry_fact::BASE_COMPRESSED);
         ImageBytes {
             stored: if compressed { reference.stored_bytes } else { reference.image_bytes },
             compressed,
@@ -51,7 +51,11 @@ impl ImageBytes {
 
 impl Certainty {
     fn of(reference: &TracedBlock) -> Certainty {
-        if reference.is(fact::IMAGE_ESTIMATED) { Certainty::Estimated } else { Certainty::Known }
+        if reference.is(entry_fact::IMAGE_ESTIMATED) {
+            Certainty::Estimated
+        } else {
+            Certainty::Known
+        }
     }
 }
 
@@ -80,6 +84,6 @@ impl Plan {
     /// Whether an image of a block is written, with the record or before it.
     pub(crate) fn has_image(&self, index: usize, reference: &TracedBlock) -> bool {
         let taken = |images: Mask| (images | self.hints) >> index & 1 != 0;
-        self.images.is_some_and(|images| taken(images) || reference.is(fact::CHECK_IMAGE))
+        self.images.is_some_and(|images| taken(images) || reference.is(entry_fact::CHECK_IMAGE))
     }
 }

@@ -22,7 +22,9 @@ use super::range_walk::RangeWalk;
 use super::replay::{Lengths, replay_one};
 use super::settings::Settings;
 use super::simulated_run::SimulatedRun;
-use super::trace::{Chunk, RecordEffect, Trace, TraceCursor, TracedBlock, TracedRecord, fact};
+use super::trace::{
+    Chunk, RecordEffect, Trace, TraceCursor, TracedBlock, TracedRecord, entry_fact,
+};
 use super::whole_record::WholeRecord;
 use image::{as_it_is, guess, note, source};
 use job::{Job, compress};
@@ -139,7 +141,7 @@ struct Sampled {
 
 impl Lengths for Sampled {
     fn of(&mut self, reference: &TracedBlock) -> ImageBytes {
-        if self.is_base && reference.is(fact::BASE_IMAGE) {
+        if self.is_base && reference.is(entry_fact::BASE_IMAGE) {
             return ImageBytes::as_base(reference);
         }
         match self.strata.next(reference.block, reference.image_bytes.into()) {
@@ -273,8 +275,9 @@ impl<'t> Recoder<'t> {
             (None, Some(codec)) => {
                 let source = source(reference, self.replayer.page(reference.block));
                 let tried = self.compressors.first_mut().filter(|_| !source.is_empty());
-                let could = tried
-                    .and_then(|tried| tried.stored_bytes(codec, &source, reference.is(fact::HOLE)));
+                let could = tried.and_then(|tried| {
+                    tried.stored_bytes(codec, &source, reference.is(entry_fact::HOLE))
+                });
                 self.current = self.current.filter(|_| could.is_none());
             }
             (Some(codec), _) => self.current = Some(codec),
@@ -414,7 +417,7 @@ impl CodecRun<'_> {
                 *lsn = stamp.simulated.rotate_left(32).to_le_bytes();
             }
         }
-        let has_hole = reference.is(fact::HOLE);
+        let has_hole = reference.is(entry_fact::HOLE);
         Job {
             source,
             has_hole,

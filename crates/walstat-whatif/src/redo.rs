@@ -38,8 +38,16 @@ struct RmgrRedo {
     rmgr: u8,
     /// Whether pages of all forks are followed, and not those of the main fork alone.
     all_forks: bool,
+    /// Whether records are written for pages of any kind, and say nothing of theirs.
+    any_page: bool,
     /// Whether what a [`LightPage`] keeps is enough to tell lengths from.
     lengths_only: bool,
+    /// Records that only change a page where it lies, or make a table's page anew, by what they say themselves.
+    plain: Which,
+    /// Records of which all that they do can be done where only the lengths of a page are kept.
+    light: Which,
+    /// Does it.
+    change_light: fn(Redo<'_>, &mut LightPage) -> Option<()>,
     /// The page after the record, from the page before it; `None` where it cannot be followed.
     apply: fn(Redo<'_>, Option<Page>) -> Option<Page>,
     /// Whether the page before a record tells how long the data were that an image replaced.
@@ -58,6 +66,25 @@ struct RmgrRedo {
     vacuum: Vacuum,
 }
 
+/// Some of the records of a resource manager, by what they do to one of their blocks.
+#[derive(Clone, Copy)]
+enum Which {
+    None,
+    All,
+    Those(fn(&WholeRecord<'_>, &BlockRef) -> bool),
+}
+
+impl Which {
+    #[inline]
+    fn has(self, record: &WholeRecord<'_>, block: &BlockRef) -> bool {
+        match self {
+            Which::None => false,
+            Which::All => true,
+            Which::Those(has) => has(record, block),
+        }
+    }
+}
+
 /// What the length of block data is told from.
 #[derive(Clone, Copy)]
 enum Measure {
@@ -71,7 +98,7 @@ enum Measure {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Imaged<'p> {
     pub(crate) view: PageView<'p>,
-    /// The same in one piece, where all of it is kept.
+    /// The same in one piece, where all of it is kept and it is not corrupt.
     pub(crate) whole: Option<&'p Page>,
 }
 
@@ -129,7 +156,11 @@ struct Vacuum {
 const NOT_FOLLOWED: RmgrRedo = RmgrRedo {
     rmgr: u8::MAX,
     all_forks: false,
+    any_page: false,
     lengths_only: false,
+    plain: Which::None,
+    light: Which::None,
+    change_light: |_, _| None,
     apply: |_, _| None,
     compares: |_| false,
     data_bytes: Measure::Stored(|_, _, _| None),
@@ -148,10 +179,19 @@ fn no_data(_: Redo<'_>, _: &PageView<'_>, _: Option<Before<'_>>) -> Option<DataB
 /// One row a resource manager; all others are [`NOT_FOLLOWED`].
 static TABLE: [RmgrRedo; 11] = [
     // Pages that are logged as a whole have no data beside their image.
-    RmgrRedo { rmgr: XLOG, all_forks: true, data_bytes: Measure::Stored(no_data), ..NOT_FOLLOWED },
+    RmgrRedo {
+        rmgr: XLOG,
+        all_forks: true,
+        any_page: true,
+        data_bytes: Measure::Stored(no_data),
+        ..NOT_FOLLOWED
+    },
     RmgrRedo {
         rmgr: HEAP,
         lengths_only: true,
+        plain: Which::All,
+        light: Which::All,
+        change_light: |redo, page| heap::change(redo, page),
         apply: heap::apply,
         data_bytes: Measure::Stored(heap::data_bytes),
         data_at_other_level: heap::data_at_other_level,
@@ -163,6 +203,8 @@ static TABLE: [RmgrRedo; 11] = [
     RmgrRedo {
         rmgr: HEAP2,
         lengths_only: true,
+        light: Which::All,
+        change_light: |redo, page| heap2::change(redo, page),
         apply: heap2::apply,
         compares: |_| true,
         data_bytes: Measure::Stored(heap2::data_bytes),
@@ -179,6 +221,9 @@ static TABLE: [RmgrRedo; 11] = [
     RmgrRedo {
         rmgr: BTREE,
         lengths_only: true,
+        plain: Which::Those(btree::is_leaf_insertion),
+        light: Which::Those(btree::is_mere_insertion),
+        change_light: btree::insert_light,
         apply: btree::apply,
         compares: btree::removes,
         data_bytes: Measure::Stored(btree::data_bytes),
@@ -228,20 +273,20 @@ static TABLE: [RmgrRedo; 11] = [
     },
 ];
 
-/// By resource manager, the place of its row in [`TABLE`]; beyond its end where there is none.
-static PLACES: [u8; 256] = {
-    let mut places = [u8::MAX; 256];
+/// The rows of [`TABLE`] by resource manager.
+static ROWS: [&RmgrRedo; 256] = {
+    let mut rows = [&NOT_FOLLOWED; 256];
     let mut place = 0;
     while place < TABLE.len() {
-        places[TABLE[place].rmgr as usize] = place as u8;
+        rows[TABLE[place].rmgr as usize] = &TABLE[place];
         place += 1;
     }
-    places
+    rows
 };
 
+#[inline]
 fn row(record: &WholeRecord<'_>) -> &'static RmgrRedo {
-    let place = PLACES.get(usize::from(record.header.rmgr)).copied().unwrap_or(u8::MAX);
-    TABLE.get(usize::from(place)).unwrap_or(&NOT_FOLLOWED)
+    ROWS.get(usize::from(record.header.rmgr)).copied().unwrap_or(&NOT_FOLLOWED)
 }
 
 /// A record's work on one of its blocks.
@@ -277,7 +322,7 @@ pub(crate) fn needs_lengths_only(record: &WholeRecord<'_>) -> bool {
 
 /// Whether it is written for pages of any kind, and says nothing of theirs.
 pub(crate) fn is_of_any_page(record: &WholeRecord<'_>) -> bool {
-    record.header.rmgr == XLOG
+    row(record).any_page
 }
 
 /// Whether the page before `record` tells how long the data were that an image replaced.
@@ -296,30 +341,20 @@ pub(crate) fn apply(
     if block.fork != 0 && !row.all_forks {
         return None;
     }
-    (row.apply)(Redo { record, block, page_bytes }, before)
+    (row.apply)(Redo { record, block, page_bytes }, before).filter(Page::is_sound)
 }
 
 /// Whether `record` only changes the page of `block` where it lies, or makes a table's page anew, by what it
 /// says itself: all changes of rows on one page, and entries that come into a leaf of a B-tree.
 #[inline]
 pub(crate) fn is_plain(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
-    let is_usual = match record.header.rmgr {
-        HEAP => true,
-        BTREE => !block.will_init && btree::is_leaf_insertion(record),
-        _ => false,
-    };
-    is_usual && block.fork == 0 && block.image.is_none()
+    block.fork == 0 && block.image.is_none() && row(record).plain.has(record, block)
 }
 
 /// Whether all that a record does to a page can be done where only its lengths are kept.
 #[inline]
 pub(crate) fn is_light(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
-    let is_usual = match record.header.rmgr {
-        HEAP | HEAP2 => true,
-        BTREE => !block.will_init && block.id == 0 && btree::is_mere_insertion(record),
-        _ => false,
-    };
-    is_usual && block.fork == 0
+    block.fork == 0 && row(record).light.has(record, block)
 }
 
 /// Changes a page for a [light](is_light) record as [`apply`] does; `None` where it cannot be followed: the
@@ -330,12 +365,7 @@ pub(crate) fn change_light(
     block: &BlockRef,
     page: &mut LightPage,
 ) -> Option<()> {
-    let redo = Redo { record, block, page_bytes: page.length().page };
-    match record.header.rmgr {
-        HEAP => heap::change(redo, page),
-        HEAP2 => heap2::change(redo, page),
-        _ => btree::insert_light(redo, page),
-    }
+    (row(record).change_light)(Redo { record, block, page_bytes: page.length().page }, page)
 }
 
 /// Length of block data that was not logged because an image took its place.
@@ -443,15 +473,4 @@ pub(crate) fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_resource_manager_has_one_row_and_finds_it() {
-        for (place, row) in TABLE.iter().enumerate() {
-            assert_eq!(usize::from(PLACES[usize::from(row.rmgr)]), place);
-        }
-        let rows = PLACES.iter().filter(|place| usize::from(**place) < TABLE.len());
-        assert_eq!(rows.count(), TABLE.len());
-    }
-}
+mod tests;

@@ -3,164 +3,92 @@
 //! trace; mostly it is where a row is inserted, so tables are looked for that get as many rows
 //! between two such records as values were taken.
 
+mod finder;
+
+pub(crate) use finder::Finder;
+
 use super::base::Base;
-use super::blocks::{ForkNumber, Ordinal};
+use super::blocks::Ordinal;
 use super::position::padded;
-use super::trace::{Entry, RecordEffect, Sequence, Trace, TracedRecord};
+use super::trace::{Entry, RecordEffect, Trace, TracedRecord};
 use hashbrown::HashMap;
 
 /// `SEQ_LOG_VALS`.
 const VALUES_AHEAD: u32 = 32;
 
-/// What is known of a sequence while the WAL is read.
-struct Seen {
-    value: i64,
-    /// Rows that each fork had got at its last record.
-    rows: Vec<u64>,
-    /// Tables that got as many rows as values were taken, each time so far.
-    candidates: Option<Vec<ForkNumber>>,
-    /// The table that got a row next after its last record.
-    next: Option<ForkNumber>,
-}
-
-/// Looks for the tables that sequences feed.
-#[derive(Default)]
-pub(crate) struct Finder {
-    rows: Vec<u64>,
-    seen: Vec<Seen>,
-    /// Sequences that were logged after the last row: places in `seen`.
-    logged: Vec<usize>,
-}
-
-impl Finder {
-    /// Rows were inserted into a table.
-    #[inline]
-    pub(crate) fn inserted(&mut self, fork: ForkNumber, rows: u16) {
-        match self.rows.get_mut(fork as usize) {
-            Some(count) if self.logged.is_empty() => *count += u64::from(rows),
-            _ => self.inserted_first(fork, rows),
-        }
-    }
-
-    /// The same of a table's first rows, or the first rows after a sequence was logged.
-    #[inline(never)]
-    fn inserted_first(&mut self, fork: ForkNumber, rows: u16) {
-        let index = fork as usize;
-        if self.rows.len() <= index {
-            self.rows.resize(index + 1, 0);
-        }
-        if let Some(count) = self.rows.get_mut(index) {
-            *count += u64::from(rows);
-        }
-        for index in self.logged.drain(..) {
-            if let Some(seen) = self.seen.get_mut(index) {
-                seen.next = Some(fork);
-            }
-        }
-    }
-
-    /// A sequence was logged up to `value`; returns its place.
-    pub(crate) fn logged(
-        &mut self,
-        sequences: &mut Vec<Sequence>,
-        fork: ForkNumber,
-        value: i64,
-        bytes: u32,
-    ) -> u16 {
-        let place = sequences.iter().position(|sequence| sequence.fork == fork);
-        let index = place.unwrap_or(sequences.len());
-        if place.is_none() {
-            sequences.push(Sequence { fork, bytes, table: None, period: None });
-            let rows = self.rows.clone();
-            self.seen.push(Seen { value, rows, candidates: None, next: None });
-        } else if let (Some(seen), Some(sequence)) =
-            (self.seen.get_mut(index), sequences.get_mut(index))
-        {
-            seen.compare(&self.rows, value);
-            sequence.table = seen.table();
-        }
-        self.logged.push(index);
-        u16::try_from(index).unwrap_or(u16::MAX)
-    }
-}
-
-impl Seen {
-    /// The table that is fed. Of several that get as many rows it is the one that got the next.
-    fn table(&self) -> Option<ForkNumber> {
-        match self.candidates.as_deref()? {
-            [only] => Some(*only),
-            several => self.next.filter(|next| several.contains(next)),
-        }
-    }
-
-    fn compare(&mut self, rows: &[u64], value: i64) {
-        let taken = value.checked_sub(self.value).and_then(|taken| u64::try_from(taken).ok());
-        let taken = taken.unwrap_or(0);
-        let before = |fork: usize| self.rows.get(fork).copied().unwrap_or(0);
-        let fits = |fork: &ForkNumber| {
-            let index = *fork as usize;
-            rows.get(index).is_some_and(|rows| rows - before(index) == taken)
-        };
-        let forks = 0..rows.len() as ForkNumber;
-        let candidates: Vec<ForkNumber> = match self.candidates.take() {
-            None => forks.filter(fits).collect(),
-            Some(candidates) => candidates.into_iter().filter(fits).collect(),
-        };
-        // Where none fits, the value was set, or rows were inserted elsewhere too: begin anew.
-        self.candidates = Some(candidates).filter(|candidates| !candidates.is_empty());
-        self.value = value;
-        self.rows = rows.to_vec();
-    }
-}
-
 /// Notes which tables sequences feed, of those sequences of which the base's own records follow from that.
 pub(crate) fn connect(trace: &mut Trace, base: &Base) {
     let mut feeds = HashMap::new();
-    for (place, sequence) in (0u16..).zip(&trace.sequences) {
+    for (place, sequence) in (0u32..).zip(&trace.sequences) {
         if let Some(table) = sequence.table {
             feeds.entry(table).or_insert(place);
         }
     }
     trace.feeds = feeds;
     let wrong = unexplained(trace, base);
-    let is_right = |place: u16| wrong.get(usize::from(place)) != Some(&true);
+    let is_right = |place: u32| wrong.get(place as usize) != Some(&true);
     trace.feeds.retain(|_, place| is_right(*place));
-    for (place, sequence) in (0u16..).zip(&mut trace.sequences) {
+    for (place, sequence) in (0u32..).zip(&mut trace.sequences) {
         sequence.table = sequence.table.filter(|_| is_right(place));
     }
-    let periods: Vec<_> =
-        (0u16..).take(trace.sequences.len()).map(|at| period(trace, base, at)).collect();
+    let periods = periods(trace, base);
     for (sequence, period) in trace.sequences.iter_mut().zip(periods) {
         sequence.period = period.filter(|_| sequence.table.is_none());
     }
 }
 
-/// How many values each record of a sequence covers: more than 33 where sessions cache values or they are
-/// not consecutive. `None` where a record is neither due nor forced by a redo point.
-fn period(trace: &Trace, base: &Base, place: u16) -> Option<u32> {
-    let own = trace.effects.iter().filter_map(|(ordinal, effect)| match effect {
-        RecordEffect::Sequence { value, sequence, .. } if *sequence == place => {
-            Some((*ordinal, *value))
-        }
-        _ => None,
+/// What the records of a sequence tell of how many values each covers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Covered {
+    /// Its last record, and the value up to which that logs it.
+    last: Option<(Ordinal, i64)>,
+    /// The most; `None` where there is but one record.
+    longest: Option<u32>,
+    /// Whether values went back, or a record is neither due nor forced by a redo point.
+    is_unexplained: bool,
+}
+
+impl Covered {
+    /// How many values each record covers: more than 33 where sessions cache values or they are not consecutive.
+    fn period(&self) -> Option<u32> {
+        let longest = self.longest.filter(|_| !self.is_unexplained)?;
+        Some(longest.max(VALUES_AHEAD + 1))
+    }
+}
+
+/// By sequence, how many values each of its records covers, where all of them follow from that.
+fn periods(trace: &Trace, base: &Base) -> Vec<Option<u32>> {
+    let mut covered = vec![Covered::default(); trace.sequences.len()];
+    each_pair(trace, &mut covered, |own, before, (_, value)| match taken(before.1, value) {
+        Some(taken) => own.longest = own.longest.max(Some(taken)),
+        None => own.is_unexplained = true,
     });
-    let own: Vec<_> = own.collect();
-    let taken = |pair: &[(Ordinal, i64)]| match pair {
-        [(_, before), (_, value)] => {
-            value.checked_sub(*before).and_then(|taken| u32::try_from(taken).ok())
+    covered.iter_mut().for_each(|own| own.last = None);
+    each_pair(trace, &mut covered, |own, before, (ordinal, value)| {
+        let is_due = own.period().is_some_and(|period| taken(before.1, value) == Some(period));
+        own.is_unexplained |= !is_due && base.redo_at(ordinal) <= before.0;
+    });
+    covered.iter().map(Covered::period).collect()
+}
+
+fn taken(before: i64, value: i64) -> Option<u32> {
+    value.checked_sub(before).and_then(|taken| u32::try_from(taken).ok())
+}
+
+/// Calls `take` with each record of a sequence and the one of it before.
+fn each_pair(
+    trace: &Trace,
+    covered: &mut [Covered],
+    mut take: impl FnMut(&mut Covered, (Ordinal, i64), (Ordinal, i64)),
+) {
+    for (ordinal, effect) in &trace.effects {
+        if let RecordEffect::Sequence { value, sequence, .. } = effect
+            && let Some(own) = covered.get_mut(*sequence as usize)
+            && let Some(before) = own.last.replace((*ordinal, *value))
+        {
+            take(own, before, (*ordinal, *value));
         }
-        _ => None,
-    };
-    let longest = own.windows(2).map(taken).collect::<Option<Vec<u32>>>()?.into_iter().max()?;
-    let period = longest.max(VALUES_AHEAD + 1);
-    let is_explained = |pair: &[(Ordinal, i64)]| match pair {
-        [(before, _), (ordinal, _)] => {
-            taken(pair).is_some_and(|taken| taken > 0 && taken == period)
-                || base.redo_at(*ordinal) > *before
-        }
-        _ => false,
-    };
-    own.windows(2).all(is_explained).then_some(period)
+    }
 }
 
 /// For each sequence whether the base's own records do not follow from the rows.
@@ -169,7 +97,7 @@ fn unexplained(trace: &Trace, base: &Base) -> Vec<bool> {
     if !sequences.is_empty() {
         trace.read().for_each(|traced| {
             if let Some(RecordEffect::Sequence { sequence, .. }) = traced.effect
-                && let Some(logged) = sequences.get_mut(usize::from(sequence))
+                && let Some(logged) = sequences.get_mut(sequence as usize)
             {
                 logged.is_pending = logged.state.is_known();
                 logged.state.begin(traced.ordinal);
@@ -185,7 +113,7 @@ fn unexplained(trace: &Trace, base: &Base) -> Vec<bool> {
 /// The sequence that gives a record's rows their values.
 fn fed_by(trace: &Trace, entry: &Entry) -> Option<usize> {
     let place = (entry.rows > 0).then(|| trace.feeds.get(&entry.table)).flatten()?;
-    Some(usize::from(*place))
+    Some(*place as usize)
 }
 
 /// Whether a sequence's records follow from the rows.
@@ -330,7 +258,7 @@ impl<'t> Sequences<'t> {
         let Some(RecordEffect::Sequence { sequence, value, .. }) = effect else {
             return Logged::default();
         };
-        let index = usize::from(sequence);
+        let index = sequence as usize;
         let known = self.trace.sequences.get(index).zip(self.states.get_mut(index));
         let Some((sequence, state)) = known else { return Logged::default() };
         if let Some(period) = sequence.period {

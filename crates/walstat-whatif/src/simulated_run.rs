@@ -18,7 +18,7 @@ use super::sequence::Sequences;
 use super::settings::{ArchiveTimeout, Settings};
 use super::trace::{
     Entry, PlainLength, RecordEffect, RecordGroup, Trace, TracedBlock, TracedRecord, WalLevelDelta,
-    fact,
+    entry_fact,
 };
 use walstat_format::block::{BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, PLACE_BYTES};
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
@@ -143,7 +143,8 @@ impl<'t> SimulatedRun<'t> {
 
     /// Whether the page of a reference is stamped by its record.
     pub(crate) fn stamps(&self, reference: &TracedBlock) -> bool {
-        reference.is(fact::STAMPS) && (self.log_hints || !reference.is(fact::WITH_HINTS))
+        reference.is(entry_fact::STAMPS)
+            && (self.log_hints || !reference.is(entry_fact::WITH_HINTS))
     }
 
     /// Whether something happens before this record that depends on where it begins, or will when
@@ -310,7 +311,7 @@ impl<'t> SimulatedRun<'t> {
 
     /// Whether an image of a reference's page may be taken, before or with the record.
     pub(crate) fn may_take_image(&self, ordinal: Ordinal, reference: &TracedBlock) -> bool {
-        reference.is(fact::CHECK_IMAGE)
+        reference.is(entry_fact::CHECK_IMAGE)
             || self.is_hinted_first(reference)
             || self.takes_image(ordinal, reference)
     }
@@ -318,15 +319,15 @@ impl<'t> SimulatedRun<'t> {
     fn takes_image(&self, ordinal: Ordinal, reference: &TracedBlock) -> bool {
         let writes = self.full_page_writes || self.base.is_in_backup(ordinal);
         let usual = writes && self.is_stale(reference);
-        if reference.is(fact::USUAL) {
+        if reference.is(entry_fact::USUAL) {
             usual
-        } else if reference.is(fact::WITH_HINTS) {
+        } else if reference.is(entry_fact::WITH_HINTS) {
             self.log_hints && usual
-        } else if reference.is(fact::UNSAID) {
+        } else if reference.is(entry_fact::UNSAID) {
             let explained = reference.stamped < self.base.redo_at(ordinal);
-            usual || reference.is(fact::BASE_IMAGE) && !explained
+            usual || reference.is(entry_fact::BASE_IMAGE) && !explained
         } else {
-            reference.is(fact::ALWAYS)
+            reference.is(entry_fact::ALWAYS)
         }
     }
 
@@ -353,17 +354,19 @@ impl<'t> SimulatedRun<'t> {
                 self.hint(ordinal, reference, image(index, &unpruned));
             }
             let taken = mask >> index & 1 != 0;
-            if taken || reference.is(fact::CHECK_IMAGE) {
+            if taken || reference.is(entry_fact::CHECK_IMAGE) {
                 bytes += self.image(ordinal, reference, image(index, reference));
             }
-            let lost =
-                !taken && reference.is(fact::BASE_IMAGE | fact::LOOKED_AT | fact::DATA_ESTIMATED);
+            let lost = !taken
+                && reference.is(entry_fact::BASE_IMAGE
+                    | entry_fact::LOOKED_AT
+                    | entry_fact::DATA_ESTIMATED);
             self.outcome.uncertain.freezes_lost +=
                 u64::from(lost && self.base.version.pages.freezes_with_pruning);
             if !taken || self.keeps_data(reference) {
                 let elsewhere = plan.level.data.filter(|_| index == 0);
                 bytes += u32::from(elsewhere.unwrap_or(reference.data_bytes));
-                if reference.is(fact::DATA_ESTIMATED) {
+                if reference.is(entry_fact::DATA_ESTIMATED) {
                     self.outcome.uncertain.estimated_bytes += u64::from(reference.data_bytes);
                     self.outcome.uncertain.estimated_data_bytes += u64::from(reference.data_bytes);
                 }
@@ -383,19 +386,19 @@ impl<'t> SimulatedRun<'t> {
 
     fn keeps_data(&self, reference: &TracedBlock) -> bool {
         match self.to_logical {
-            None => reference.is(fact::KEEPS_DATA),
-            Some(_) => !self.base.logical && reference.is(fact::KEPT_AT_LOGICAL),
+            None => reference.is(entry_fact::KEEPS_DATA),
+            Some(_) => !self.base.logical && reference.is(entry_fact::KEPT_AT_LOGICAL),
         }
     }
 
     fn image(&mut self, ordinal: Ordinal, reference: &TracedBlock, image: ImageBytes) -> u32 {
         let stored = u32::from(image.stored);
-        let hole = image.compressed && reference.is(fact::HOLE);
+        let hole = image.compressed && reference.is(entry_fact::HOLE);
         self.outcome.images += 1;
         self.outcome.image_bytes += u64::from(stored);
         if image.compressed {
             self.outcome.uncertain.compressed_bytes += u64::from(stored);
-            if !reference.is(fact::BASE_IMAGE) {
+            if !reference.is(entry_fact::BASE_IMAGE) {
                 self.outcome.uncertain.added_compressed_bytes += u64::from(stored);
             }
         }
@@ -416,7 +419,7 @@ impl<'t> SimulatedRun<'t> {
     /// Whether nothing says when the block was stamped before: without the base's checkpoints it
     /// may have been after the redo point, before the WAL that is there.
     fn is_unseen(&self, ordinal: Ordinal, reference: &TracedBlock) -> bool {
-        let is_new = reference.is(fact::USUAL) && self.stamped(reference) == NEVER;
+        let is_new = reference.is(entry_fact::USUAL) && self.stamped(reference) == NEVER;
         is_new && self.redo == BEFORE && self.base.redo_at(ordinal) != BEFORE
     }
 
@@ -461,7 +464,7 @@ impl<'t> SimulatedRun<'t> {
 }
 
 fn has_base_image(reference: &TracedBlock) -> bool {
-    reference.is(fact::BASE_IMAGE) || reference.is(fact::CHECK_IMAGE)
+    reference.is(entry_fact::BASE_IMAGE) || reference.is(entry_fact::CHECK_IMAGE)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod reader;
 mod store;
 
 pub(crate) use chunk::{Chunk, TracedRecord};
-pub(crate) use entry::{Entry, RecordDelta, RecordEffect, TracedBlock, WalLevelDelta, fact};
+pub(crate) use entry::{Entry, RecordDelta, RecordEffect, TracedBlock, WalLevelDelta, entry_fact};
 pub(crate) use group::RecordGroup;
 pub(crate) use plain_length::PlainLength;
 pub(crate) use reader::{Reader, TraceCursor};
@@ -52,7 +52,7 @@ pub(crate) struct Trace {
     /// The sequences.
     pub(crate) sequences: Vec<Sequence>,
     /// The sequence that gives a table's rows a value each: its place in `sequences`.
-    pub(crate) feeds: HashMap<ForkNumber, u16>,
+    pub(crate) feeds: HashMap<ForkNumber, u32>,
     /// Whether wal_level is logical: something is there that only logical decoding wants.
     pub(crate) is_logical: bool,
     /// Whether an image is there that only changes of hint bits bring.
@@ -104,9 +104,11 @@ impl Trace {
         }
         let refs = traced.refs;
         let facts = refs.iter().fold(0, |facts, reference| facts | reference.facts);
-        self.checks_consistency |= facts & fact::CHECK_IMAGE != 0;
-        self.logs_hints |= facts & fact::WITH_HINTS != 0
-            && refs.iter().any(|reference| reference.is(fact::WITH_HINTS | fact::BASE_IMAGE));
+        self.checks_consistency |= facts & entry_fact::CHECK_IMAGE != 0;
+        self.logs_hints |= facts & entry_fact::WITH_HINTS != 0
+            && refs
+                .iter()
+                .any(|reference| reference.is(entry_fact::WITH_HINTS | entry_fact::BASE_IMAGE));
         self.records.push(traced, follows);
     }
 

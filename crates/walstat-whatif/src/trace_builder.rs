@@ -18,7 +18,9 @@ use super::redo;
 use super::registered::{Images, Registered};
 use super::running_transactions::RunningTransactions;
 use super::sequence::{self, Finder};
-use super::trace::{Entry, NewFile, RecordEffect, Store, Trace, TracedBlock, TracedRecord, fact};
+use super::trace::{
+    Entry, NewFile, RecordEffect, Store, Trace, TracedBlock, TracedRecord, entry_fact,
+};
 use super::whole_record::WholeRecord;
 use std::ops::Range;
 use walstat_format::block::BlockRef;
@@ -174,7 +176,7 @@ impl TraceBuilder {
             FirstBlock { fork: self.fork, number: reference.block },
         );
         if freeze.is_for_image {
-            reference.facts |= fact::FREEZES_FOR_IMAGE;
+            reference.facts |= entry_fact::FREEZES_FOR_IMAGE;
         }
         freeze.effect
     }
@@ -429,24 +431,24 @@ fn facts(
     let applied = image.is_some_and(|image| flags.is_applied(image.info));
     let checks = record.header.info & CHECK_CONSISTENCY != 0;
     let images = match registered.images {
-        Images::Usual | Images::Reset => fact::USUAL,
-        Images::Always => fact::ALWAYS,
+        Images::Usual | Images::Reset => entry_fact::USUAL,
+        Images::Always => entry_fact::ALWAYS,
         Images::Never => 0,
-        Images::WithHints => fact::WITH_HINTS,
-        Images::Unsaid => fact::UNSAID,
+        Images::WithHints => entry_fact::WITH_HINTS,
+        Images::Unsaid => entry_fact::UNSAID,
     };
     let set = |holds: bool, bit: u16| if holds { bit } else { 0 };
     images
-        | set(applied, fact::BASE_IMAGE)
-        | set(image.is_some_and(|i| flags.is_compressed(i.info)), fact::BASE_COMPRESSED)
-        | set(checks && image.is_some(), fact::CHECK_IMAGE)
-        | set(keeps_data(record, block), fact::KEEPS_DATA)
-        | set(lengths.hole, fact::HOLE)
-        | set(lengths.image_estimated, fact::IMAGE_ESTIMATED)
-        | set(lengths.data_estimated, fact::DATA_ESTIMATED)
-        | set(registered.stamps, fact::STAMPS)
-        | set(redo::looks_at(record, block), fact::LOOKED_AT)
-        | set(block.id == 0 && level::keeps_data(record), fact::KEPT_AT_LOGICAL)
+        | set(applied, entry_fact::BASE_IMAGE)
+        | set(image.is_some_and(|i| flags.is_compressed(i.info)), entry_fact::BASE_COMPRESSED)
+        | set(checks && image.is_some(), entry_fact::CHECK_IMAGE)
+        | set(keeps_data(record, block), entry_fact::KEEPS_DATA)
+        | set(lengths.hole, entry_fact::HOLE)
+        | set(lengths.image_estimated, entry_fact::IMAGE_ESTIMATED)
+        | set(lengths.data_estimated, entry_fact::DATA_ESTIMATED)
+        | set(registered.stamps, entry_fact::STAMPS)
+        | set(redo::looks_at(record, block), entry_fact::LOOKED_AT)
+        | set(block.id == 0 && level::keeps_data_at_logical(record), entry_fact::KEPT_AT_LOGICAL)
 }
 
 /// `XLR_CHECK_CONSISTENCY` of `xl_info` (10 and later).

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 use walstat_format::block::{
-    BlockRef, Blocks as Walk, BodyFault, ID_TOPLEVEL_XID, Parts, usual_block, walk,
+    BlockRef, Blocks as Walk, BodyFault, DATA_HEADER_LONG_BYTES, DATA_HEADER_SHORT_BYTES,
+    ID_TOPLEVEL_XID, Parts, TOPLEVEL_XID_BYTES, usual_block, walk,
 };
 use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
@@ -70,13 +71,9 @@ impl<'a> WholeRecord<'a> {
     /// Whether it says to which top-level transaction it belongs.
     pub(crate) fn has_toplevel_xid(&self) -> bool {
         let head = self.bytes.get(..self.parts.head_bytes as usize).unwrap_or_default();
-        let main_header = match self.parts.main_data_bytes {
-            0 => 0,
-            1..=255 => 2,
-            _ => 5,
-        };
+        let main_header = main_header_bytes(self.parts.main_data_bytes as usize);
         // Most records have none, which one byte tells.
-        let place = head.len().checked_sub(main_header + 5);
+        let place = head.len().checked_sub(main_header + TOPLEVEL_XID_BYTES);
         if place.and_then(|place| head.get(place)) != Some(&ID_TOPLEVEL_XID) {
             return false;
         }
@@ -113,6 +110,15 @@ impl<'a> WholeRecord<'a> {
     fn slice(&self, at: u32, bytes: u16) -> &'a [u8] {
         let from = (self.parts.head_bytes + at) as usize;
         self.bytes.get(from..from + usize::from(bytes)).unwrap_or_default()
+    }
+}
+
+/// Bytes of the header before so much main data.
+pub(crate) fn main_header_bytes(main_bytes: usize) -> usize {
+    match main_bytes {
+        0 => 0,
+        1..=255 => DATA_HEADER_SHORT_BYTES,
+        _ => DATA_HEADER_LONG_BYTES,
     }
 }
 

@@ -5,7 +5,7 @@
 use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
 use crate::blocks::Ordinal;
-use crate::trace::{RecordEffect, Trace, TracedBlock, fact};
+use crate::trace::{RecordEffect, Trace, TracedBlock, entry_fact};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
@@ -25,10 +25,13 @@ struct Evidence {
 impl Evidence {
     fn note(&mut self, ordinal: Ordinal, reference: &TracedBlock, redo: Ordinal, log_hints: bool) {
         let stamped = if log_hints { reference.stamped } else { reference.stamped_without_hints };
-        if !reference.is(fact::USUAL) || reference.is(fact::CHECK_IMAGE) || stamped < redo {
+        if !reference.is(entry_fact::USUAL)
+            || reference.is(entry_fact::CHECK_IMAGE)
+            || stamped < redo
+        {
             return;
         }
-        if reference.is(fact::BASE_IMAGE) {
+        if reference.is(entry_fact::BASE_IMAGE) {
             self.after = self.after.max(stamped);
             self.before.get_or_insert(ordinal);
         } else if self.before.is_some() {

@@ -53,6 +53,11 @@ fn is_whole(info: u16) -> bool {
 }
 
 impl Entries {
+    /// Bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.runs.capacity() * size_of::<Run>() + self.kept.capacity()
+    }
+
     /// The page's special space.
     pub(super) fn place(&self) -> &[u8; PLACE_BYTES] {
         &self.place

@@ -109,6 +109,11 @@ impl Run {
 }
 
 impl Rows {
+    /// Bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.runs.capacity() * size_of::<Run>()
+    }
+
     /// Takes over the rows of a page.
     pub(super) fn read(&mut self, page: &Pointers<'_>) -> Option<()> {
         self.runs.clear();

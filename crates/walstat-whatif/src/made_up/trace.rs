@@ -6,7 +6,7 @@ use crate::position::{Geometry, padded};
 use crate::redo::Unfrozen;
 use crate::trace::{
     Entry, RecordDelta, RecordEffect, Sequence, Trace, TracedBlock, TracedRecord, WalLevelDelta,
-    fact,
+    entry_fact,
 };
 use proptest::prelude::*;
 use walstat_format::lsn::Lsn;
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     Switch,
     FullPageWrites(bool),
     Rows,
-    Sequence(u16),
+    Sequence(u32),
 }
 
 /// One made-up record.
@@ -89,7 +89,7 @@ pub(crate) fn any_record() -> impl Strategy<Value = Made> {
         Just(Switch),
         any::<bool>().prop_map(FullPageWrites),
         Just(Rows),
-        (0u16..2).prop_map(Sequence),
+        (0u32..2).prop_map(Sequence),
     ];
     let kind = prop_oneof![
         40 => Just(Change), 5 => Just(ChangeOfLookedAt), 5 => Just(NewPage), 5 => Just(Commit),
@@ -97,7 +97,7 @@ pub(crate) fn any_record() -> impl Strategy<Value = Made> {
     ];
     let block = prop_oneof![9 => 0usize..3, 1 => 0..BLOCKS];
     let more = (-20i32..40, 0i32..20).prop_map(|(more, guess)| RecordDelta::More { more, guess });
-    let record = prop_oneof![Just(None), Just(Some(RecordDelta::Nothing)), more.prop_map(Some)];
+    let record = prop_oneof![Just(None), Just(Some(RecordDelta::NotWritten)), more.prop_map(Some)];
     let delta = (record, any::<Option<u8>>(), 0u16..100).prop_map(|(record, data, old_row)| {
         WalLevelDelta { record, data: data.map(u16::from), old_row }
     });
@@ -141,7 +141,7 @@ impl Maker {
             Kind::FullPageWrites(on) => RecordEffect::FullPageWrites(on),
             Kind::Sequence(sequence) => {
                 self.value += 33;
-                RecordEffect::Sequence { fork: sequence.into(), value: self.value, sequence }
+                RecordEffect::Sequence { fork: sequence, value: self.value, sequence }
             }
             _ => return None,
         })
@@ -151,21 +151,27 @@ impl Maker {
         use Kind::*;
         let facts = match made.kind {
             Commit | Redo | CheckpointEnd | AfterGap | Switch | FullPageWrites(_) => return None,
-            Change | Rows | Sequence(_) | MapTruncated | FreeSpace => fact::USUAL,
-            ChangeOfLookedAt | Prunes | FreezesForHint(_) => fact::USUAL | fact::LOOKED_AT,
-            FreezesForImage => fact::USUAL | fact::LOOKED_AT | fact::FREEZES_FOR_IMAGE,
-            Hint => fact::USUAL,
+            Change | Rows | Sequence(_) | MapTruncated | FreeSpace => entry_fact::USUAL,
+            ChangeOfLookedAt | Prunes | FreezesForHint(_) => {
+                entry_fact::USUAL | entry_fact::LOOKED_AT
+            }
+            FreezesForImage => {
+                entry_fact::USUAL | entry_fact::LOOKED_AT | entry_fact::FREEZES_FOR_IMAGE
+            }
+            Hint => entry_fact::USUAL,
             NewPage => 0,
-            WithHints => fact::WITH_HINTS,
-            Always => fact::ALWAYS,
-            Unsaid => fact::UNSAID,
-            Checked => fact::USUAL | fact::CHECK_IMAGE,
-            Estimated => fact::USUAL | fact::DATA_ESTIMATED | fact::IMAGE_ESTIMATED,
+            WithHints => entry_fact::WITH_HINTS,
+            Always => entry_fact::ALWAYS,
+            Unsaid => entry_fact::UNSAID,
+            Checked => entry_fact::USUAL | entry_fact::CHECK_IMAGE,
+            Estimated => {
+                entry_fact::USUAL | entry_fact::DATA_ESTIMATED | entry_fact::IMAGE_ESTIMATED
+            }
         };
         let stamped = std::mem::replace(self.stamped.get_mut(made.block)?, ordinal);
-        let has_image = facts & (fact::ALWAYS | fact::CHECK_IMAGE) != 0
-            || facts & fact::USUAL != 0 && stamped < self.redo.0;
-        let image = if has_image { fact::BASE_IMAGE | fact::HOLE } else { 0 };
+        let has_image = facts & (entry_fact::ALWAYS | entry_fact::CHECK_IMAGE) != 0
+            || facts & entry_fact::USUAL != 0 && stamped < self.redo.0;
+        let image = if has_image { entry_fact::BASE_IMAGE | entry_fact::HOLE } else { 0 };
         Some(TracedBlock {
             block: made.block as u32,
             stamped,
@@ -173,7 +179,7 @@ impl Maker {
             data_bytes: made.data_bytes,
             image_bytes: IMAGE_BYTES,
             stored_bytes: if has_image { IMAGE_BYTES } else { 0 },
-            facts: facts | fact::STAMPS | image,
+            facts: facts | entry_fact::STAMPS | image,
         })
     }
 }

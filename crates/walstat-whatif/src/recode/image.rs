@@ -4,12 +4,12 @@ use super::Recoded;
 use super::job::Job;
 use crate::page::Page;
 use crate::plan::{Certainty, ImageBytes};
-use crate::trace::{TracedBlock, fact};
+use crate::trace::{TracedBlock, entry_fact};
 
 /// A page without its hole; nothing if it is not known.
 pub(super) fn source(reference: &TracedBlock, page: Option<&Page>) -> Vec<u8> {
     let Some(page) = page else { return Vec::new() };
-    let hole = if reference.is(fact::HOLE) { page.view().hole() } else { 0..0 };
+    let hole = if reference.is(entry_fact::HOLE) { page.view().hole() } else { 0..0 };
     let (before, after) = (page.bytes().get(..hole.start), page.bytes().get(hole.end..));
     [before.unwrap_or_default(), after.unwrap_or_default()].concat()
 }

@@ -9,6 +9,7 @@ use crate::light_page::LightPage;
 use crate::page::Page;
 use crate::page_view::PageView;
 use crate::whole_record::WholeRecord;
+use walstat_format::block::BlockRef;
 use walstat_format::cursor::{Cursor, Field, List, at};
 use walstat_format::data_page::PAGE_HEADER_BYTES;
 use walstat_format::data_page::btree_page::{
@@ -39,9 +40,9 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
 }
 
 /// Whether an entry comes into a leaf.
-pub(crate) fn is_leaf_insertion(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn is_leaf_insertion(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     let insertion = Insertion::of(record.header.info, record.version);
-    matches!(insertion, Some(Insertion::Leaf { .. }))
+    !block.will_init && matches!(insertion, Some(Insertion::Leaf { .. }))
 }
 
 /// Changes the entries of a page where it lies.
@@ -74,9 +75,10 @@ pub(crate) fn insert_light(redo: Redo<'_>, page: &mut LightPage) -> Option<()> {
 }
 
 /// Whether that is all that the record does to its page.
-pub(crate) fn is_mere_insertion(record: &WholeRecord<'_>) -> bool {
+pub(crate) fn is_mere_insertion(record: &WholeRecord<'_>, block: &BlockRef) -> bool {
     let insertion = Insertion::of(record.header.info, record.version);
-    insertion == Some(Insertion::Leaf { splits_posting_list: false })
+    let is_mere = insertion == Some(Insertion::Leaf { splits_posting_list: false });
+    is_mere && !block.will_init && block.id == 0
 }
 
 /// Reads a field of the special space.
@@ -336,7 +338,7 @@ fn rows_gone(before: &PageView<'_>, after: &PageView<'_>, deleted: usize) -> Opt
     let mut old = old.iter();
     for entry in &new {
         let was = old.find(|was| was.contains(entry))?;
-        gone += was.rows() - entry.rows();
+        gone += was.rows().checked_sub(entry.rows())?;
     }
     Some(gone)
 }

@@ -34,7 +34,7 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
         (opcode::CREATE_PTREE, 0) => {
             let mut page = new_page(redo, flag::DATA | flag::LEAF | flag::COMPRESSED)?;
             let bytes: u32 = at(main, 0)?;
-            leaf::set(&mut page, main.get(4..4 + bytes as usize)?)?;
+            leaf::set(&mut page, main.get(4..)?.get(..bytes as usize)?)?;
             Some(page)
         }
         (opcode::INSERT_LISTPAGE, 0) => {
@@ -124,26 +124,31 @@ fn item_at(number: u16) -> Option<usize> {
     Some(leaf::DATA_AT + index * POSTING_ITEM_BYTES)
 }
 
+/// Where so many of them end.
+fn items_end(count: u16) -> usize {
+    leaf::DATA_AT + usize::from(count) * POSTING_ITEM_BYTES
+}
+
 fn add_item(page: &mut Page, number: u16, item: &[u8]) -> Option<()> {
     let count: u16 = page.field(page.special() + COUNT_AT)?;
-    let (from, end) = (item_at(number)?, item_at(count + 1)?);
-    let moved = page.bytes().get(from..end)?.to_vec();
+    let from = item_at(number)?;
+    let moved = page.bytes().get(from..items_end(count))?.to_vec();
     page.put(from, item.get(..POSTING_ITEM_BYTES)?)?;
     page.put(from + POSTING_ITEM_BYTES, &moved)?;
-    set_count(page, count + 1)
+    set_count(page, count.checked_add(1)?)
 }
 
 fn remove_item(page: &mut Page, number: u16) -> Option<()> {
     let count: u16 = page.field(page.special() + COUNT_AT)?;
-    let (from, end) = (item_at(number)?, item_at(count + 1)?);
-    let moved = page.bytes().get(from + POSTING_ITEM_BYTES..end)?.to_vec();
+    let from = item_at(number)?;
+    let moved = page.bytes().get(from + POSTING_ITEM_BYTES..items_end(count))?.to_vec();
     page.put(from, &moved)?;
     set_count(page, count.checked_sub(1)?)
 }
 
 fn set_count(page: &mut Page, count: u16) -> Option<()> {
     page.put_u16(page.special() + COUNT_AT, count)?;
-    page.set_lower(u16::try_from(item_at(count + 1)?).ok()?)
+    page.set_lower(u16::try_from(items_end(count)).ok()?)
 }
 
 /// Offset and a flag before an entry of the tree of keys.

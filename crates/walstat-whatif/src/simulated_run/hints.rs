@@ -7,7 +7,7 @@ use crate::imaged_page::Look;
 use crate::plan::{Certainty, ImageBytes, Plan};
 use crate::position::padded;
 use crate::redo::Unfrozen;
-use crate::trace::{RecordEffect, TracedBlock, fact};
+use crate::trace::{RecordEffect, TracedBlock, entry_fact};
 use walstat_format::payload::xlog::FPI_FOR_HINT;
 use walstat_format::rmgr::XLOG;
 
@@ -38,12 +38,12 @@ impl SimulatedRun<'_> {
             }
             _ => {}
         }
-        if first.is(fact::LOOKED_AT) {
-            let is_new = is_taken && !first.is(fact::BASE_IMAGE);
+        if first.is(entry_fact::LOOKED_AT) {
+            let is_new = is_taken && !first.is(entry_fact::BASE_IMAGE);
             self.outcome.uncertain.freezes_possible +=
                 u64::from(is_new && self.freezes_for_images());
         }
-        if first.is(fact::LOOKED_AT) || effect == Some(RecordEffect::Hint { is_main: true }) {
+        if first.is(entry_fact::LOOKED_AT) || effect == Some(RecordEffect::Hint { is_main: true }) {
             let is_written = plan.images.is_some();
             self.imaged.look(Look {
                 block: first.block,
@@ -60,7 +60,7 @@ impl SimulatedRun<'_> {
 
     /// Rows are frozen where the page gets an image anyway, and else not.
     pub(super) fn skips_freezing(&self, refs: &[TracedBlock]) -> bool {
-        let first = refs.first().filter(|first| first.is(fact::FREEZES_FOR_IMAGE));
+        let first = refs.first().filter(|first| first.is(entry_fact::FREEZES_FOR_IMAGE));
         first.is_some_and(|first| !self.imaged.is(first.block))
     }
 
@@ -77,11 +77,11 @@ impl SimulatedRun<'_> {
     /// not log them, or was not past a redo point here. Rows that were changed before have none yet;
     /// others may have looked at them since, so it is an estimate.
     pub(super) fn is_hinted_first(&self, reference: &TracedBlock) -> bool {
-        let is_new = !self.base.log_hints || !reference.is(fact::BASE_IMAGE);
+        let is_new = !self.base.log_hints || !reference.is(entry_fact::BASE_IMAGE);
         self.log_hints
             && is_new
             && self.full_page_writes
-            && reference.is(fact::USUAL | fact::LOOKED_AT)
+            && reference.is(entry_fact::USUAL | entry_fact::LOOKED_AT)
             && reference.stamped > BEFORE
             && self.is_stale(reference)
     }
@@ -91,7 +91,7 @@ impl SimulatedRun<'_> {
         match self.trace.unpruned_bytes(ordinal) {
             Some(bytes) => TracedBlock {
                 image_bytes: bytes,
-                facts: reference.facts & !fact::BASE_IMAGE,
+                facts: reference.facts & !entry_fact::BASE_IMAGE,
                 ..*reference
             },
             None => *reference,

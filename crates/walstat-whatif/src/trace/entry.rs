@@ -40,8 +40,8 @@ pub(crate) struct WalLevelDelta {
 /// What becomes of a record at the other wal_level, blocks apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordDelta {
-    /// It is not written.
-    Nothing,
+    /// It is none: it is not written.
+    NotWritten,
     /// It has more bytes.
     More {
         /// What is certain.
@@ -52,7 +52,7 @@ pub(crate) enum RecordDelta {
 }
 
 /// Facts of a block reference, as bits.
-pub(crate) mod fact {
+pub(crate) mod entry_fact {
     /// The base has an image that is replayed.
     pub(crate) const BASE_IMAGE: u16 = 0x0001;
     /// That image is compressed.
@@ -100,7 +100,7 @@ pub(crate) struct TracedBlock {
     pub(crate) image_bytes: u16,
     /// The base's image as it is stored, bytes.
     pub(crate) stored_bytes: u16,
-    /// [`fact`].
+    /// [`entry_fact`].
     pub(crate) facts: u16,
 }
 
@@ -150,7 +150,7 @@ pub(crate) enum RecordEffect {
         /// The value up to which it is logged.
         value: i64,
         /// Its place in [`super::Trace::sequences`].
-        sequence: u16,
+        sequence: u32,
     },
     /// A page is pruned that got an image for hint bits just before: what follows may freeze for that.
     PrunesAfterHint,

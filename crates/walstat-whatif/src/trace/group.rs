@@ -10,7 +10,7 @@ use walstat_format::lsn::Lsn;
 pub(crate) const GROUP_RECORDS: u8 = 32;
 
 /// What holds for a group, as bits.
-mod fact {
+mod group_fact {
     pub(crate) const PLAIN: u8 = 0x01;
     pub(crate) const ROWS: u8 = 0x02;
     pub(crate) const DELTAS: u8 = 0x04;
@@ -54,7 +54,7 @@ impl RecordGroup {
             bytes: 0,
             new_pages: 0,
             running: 0,
-            facts: fact::PLAIN,
+            facts: group_fact::PLAIN,
             length: 0,
         }
     }
@@ -77,12 +77,12 @@ impl RecordGroup {
             && (effect.is_none() || commit)
             && (plain.more, plain.base_images) == (0, 0);
         if !is_plain {
-            self.facts &= !fact::PLAIN;
+            self.facts &= !group_fact::PLAIN;
         }
-        self.facts |= set(entry.rows > 0, fact::ROWS)
-            | set(traced.has_delta(), fact::DELTAS)
-            | set(plain.looks_at, fact::LOOKS_AT)
-            | set(commit, fact::COMMITS);
+        self.facts |= set(entry.rows > 0, group_fact::ROWS)
+            | set(traced.has_delta(), group_fact::DELTAS)
+            | set(plain.looks_at, group_fact::LOOKS_AT)
+            | set(commit, group_fact::COMMITS);
         self.oldest = self.oldest.min(plain.oldest);
         self.bytes += plain.bytes;
         self.new_pages += u16::from(plain.new_pages);
@@ -97,27 +97,27 @@ impl RecordGroup {
     /// Whether each record is written as in the base, one after the other, where no page of it was stamped
     /// before the redo point.
     pub(crate) fn is_plain(&self) -> bool {
-        self.facts & fact::PLAIN != 0 && self.oldest >= FIRST
+        self.facts & group_fact::PLAIN != 0 && self.oldest >= FIRST
     }
 
     /// Whether rows are inserted.
     pub(crate) fn has_rows(&self) -> bool {
-        self.facts & fact::ROWS != 0
+        self.facts & group_fact::ROWS != 0
     }
 
     /// Whether records differ at the other wal_level.
     pub(crate) fn has_deltas(&self) -> bool {
-        self.facts & fact::DELTAS != 0
+        self.facts & group_fact::DELTAS != 0
     }
 
     /// Whether rows of a page were looked at before.
     pub(crate) fn looks_at(&self) -> bool {
-        self.facts & fact::LOOKS_AT != 0
+        self.facts & group_fact::LOOKS_AT != 0
     }
 
     /// Whether transactions commit.
     pub(crate) fn has_commits(&self) -> bool {
-        self.facts & fact::COMMITS != 0
+        self.facts & group_fact::COMMITS != 0
     }
 
     /// Packed; its records have so many bytes.

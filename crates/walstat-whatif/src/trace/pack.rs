@@ -348,7 +348,7 @@ fn take_entry(from: &mut &[u8], before: &mut Before, flags: u8) -> (Entry, Optio
 fn put_delta(bytes: &mut Vec<u8>, delta: &WalLevelDelta) {
     let record = match delta.record {
         None => 0,
-        Some(RecordDelta::Nothing) => delta_flag::NOTHING,
+        Some(RecordDelta::NotWritten) => delta_flag::NOTHING,
         Some(RecordDelta::More { .. }) => delta_flag::MORE,
     };
     let data = if delta.data.is_some() { delta_flag::DATA } else { 0 };
@@ -370,7 +370,7 @@ fn take_delta(from: &mut &[u8]) -> WalLevelDelta {
     let flags: u8 = take(from);
     let has = |bit: u8| flags & bit != 0;
     let record = match (has(delta_flag::NOTHING), has(delta_flag::MORE)) {
-        (true, _) => Some(RecordDelta::Nothing),
+        (true, _) => Some(RecordDelta::NotWritten),
         (_, true) => Some(RecordDelta::More { more: take(from), guess: take(from) }),
         _ => None,
     };
@@ -464,7 +464,8 @@ mod tests {
     fn delta() -> impl Strategy<Value = WalLevelDelta> {
         let more = (any::<i32>(), any::<i32>())
             .prop_map(|(more, guess)| RecordDelta::More { more, guess });
-        let record = prop_oneof![Just(None), Just(Some(RecordDelta::Nothing)), more.prop_map(Some)];
+        let record =
+            prop_oneof![Just(None), Just(Some(RecordDelta::NotWritten)), more.prop_map(Some)];
         (record, any::<Option<u16>>(), any::<u16>())
             .prop_map(|(record, data, old_row)| WalLevelDelta { record, data, old_row })
     }

@@ -2,7 +2,7 @@
 //! of its pages gets an image. Most records are written so by every run whose redo point is older than the
 //! last change of their pages, so that many runs cost little more than one.
 
-use super::{Entry, TracedBlock, fact};
+use super::{Entry, TracedBlock, entry_fact};
 use crate::blocks::{FIRST, NEVER, Ordinal};
 use crate::position::padded;
 
@@ -29,12 +29,12 @@ pub(crate) struct PlainLength {
 }
 
 /// What is not the same in every run.
-const UNUSUAL: u16 = fact::ALWAYS
-    | fact::WITH_HINTS
-    | fact::UNSAID
-    | fact::CHECK_IMAGE
-    | fact::DATA_ESTIMATED
-    | fact::FREEZES_FOR_IMAGE;
+const UNUSUAL: u16 = entry_fact::ALWAYS
+    | entry_fact::WITH_HINTS
+    | entry_fact::UNSAID
+    | entry_fact::CHECK_IMAGE
+    | entry_fact::DATA_ESTIMATED
+    | entry_fact::FREEZES_FOR_IMAGE;
 
 impl PlainLength {
     /// That of a record which means nothing beyond its pages, and begins where the one before ends.
@@ -45,11 +45,11 @@ impl PlainLength {
         for reference in refs {
             facts |= reference.facts;
             data += u32::from(reference.data_bytes);
-            base_images += i64::from(reference.is(fact::BASE_IMAGE));
-            let is_new = !reference.is(fact::USUAL)
+            base_images += i64::from(reference.is(entry_fact::BASE_IMAGE));
+            let is_new = !reference.is(entry_fact::USUAL)
                 && (reference.stamped, reference.stamped_without_hints) == (NEVER, NEVER);
             if is_new {
-                new_pages += u8::from(reference.is(fact::STAMPS));
+                new_pages += u8::from(reference.is(entry_fact::STAMPS));
             } else {
                 oldest = oldest.min(reference.stamped_without_hints);
             }
@@ -63,7 +63,7 @@ impl PlainLength {
             bytes,
             more: bytes as i64 - padded(u64::from(entry.bytes)) as i64,
             base_images,
-            looks_at: refs.first().is_some_and(|first| first.is(fact::LOOKED_AT)),
+            looks_at: refs.first().is_some_and(|first| first.is(entry_fact::LOOKED_AT)),
         }
     }
 }
@@ -81,7 +81,7 @@ mod tests {
         data_bytes: 20,
         image_bytes: 2000,
         stored_bytes: 0,
-        facts: fact::USUAL | fact::STAMPS,
+        facts: entry_fact::USUAL | entry_fact::STAMPS,
     };
 
     fn plain(blocks: &[TracedBlock]) -> PlainLength {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn it_is_that_of_the_record_with_its_data_and_without_images() {
-        let imaged = TracedBlock { facts: USUAL.facts | fact::BASE_IMAGE, ..USUAL };
+        let imaged = TracedBlock { facts: USUAL.facts | entry_fact::BASE_IMAGE, ..USUAL };
         let both = plain(&[imaged, TracedBlock { stamped_without_hints: 7, ..USUAL }]);
         assert_eq!((both.bytes, both.more), (72, 72 - 2056));
         assert_eq!((both.oldest, both.base_images, both.is_plain), (7, 1, true));
@@ -104,7 +104,7 @@ mod tests {
         let new = TracedBlock {
             stamped: NEVER,
             stamped_without_hints: NEVER,
-            facts: fact::STAMPS,
+            facts: entry_fact::STAMPS,
             ..USUAL
         };
         assert_eq!((plain(&[new]).new_pages, plain(&[new]).oldest), (1, Ordinal::MAX));
@@ -113,7 +113,12 @@ mod tests {
 
     #[test]
     fn what_depends_on_the_run_is_not_plain() {
-        for facts in [fact::ALWAYS, fact::WITH_HINTS, fact::UNSAID, fact::CHECK_IMAGE] {
+        for facts in [
+            entry_fact::ALWAYS,
+            entry_fact::WITH_HINTS,
+            entry_fact::UNSAID,
+            entry_fact::CHECK_IMAGE,
+        ] {
             assert!(!plain(&[TracedBlock { facts: USUAL.facts | facts, ..USUAL }]).is_plain);
         }
         let unseen = TracedBlock { stamped_without_hints: NEVER, ..USUAL };

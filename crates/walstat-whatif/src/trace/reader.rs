@@ -50,6 +50,7 @@ impl<'t> Reader<'t> {
             (self.first, self.held) = self.trace.records.load(self.next, &mut self.room)?;
             self.next += 1;
             self.at = 0;
+            self.find_marks();
         }
     }
 
@@ -83,6 +84,13 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Finds the first marks of the chunk, without a walk over those of all chunks before it.
+    fn find_marks(&mut self) {
+        let Trace { effects, commits, .. } = self.trace;
+        self.effect = effects.partition_point(|(ordinal, _)| *ordinal < self.first);
+        self.commit = commits.partition_point(|commit| commit.ordinal < self.first);
+    }
+
     /// Puts the marks to their records.
     fn effect(&mut self, group: &RecordGroup) {
         let own = group.first..group.end();
@@ -100,8 +108,8 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Those of a sorted list that belong to a range of records, none of which lies before `next`; that is the
-/// one after them then.
+/// Those of a sorted list that belong to a range of records, from `next` on or after it; that is the one after
+/// them then.
 fn between<'l, T>(
     list: &'l [T],
     next: &mut usize,

@@ -5,7 +5,7 @@ use super::{TraceBuilder, is_next};
 use crate::blocks::{BEFORE, BlockNumber, ForkNumber, NEVER, Ordinal, Stamps};
 use crate::level;
 use crate::redo;
-use crate::trace::{Entry, TracedBlock, TracedRecord, WalLevelDelta, fact};
+use crate::trace::{Entry, TracedBlock, TracedRecord, WalLevelDelta, entry_fact};
 use crate::whole_record::WholeRecord;
 use walstat_format::block::BlockRef;
 use walstat_format::rmgr::HEAP;
@@ -26,7 +26,7 @@ impl TraceBuilder {
         let facts = if is_row { facts_of_row(record, block) } else { 0 };
         let reference = self.plain_reference(record, block, (fork, number), ordinal);
         let reference = TracedBlock { facts: reference.facts | facts, ..reference };
-        if facts & fact::LOOKED_AT != 0 {
+        if facts & entry_fact::LOOKED_AT != 0 {
             self.fork = fork;
             self.refs.clear();
             self.refs.push(reference);
@@ -64,9 +64,9 @@ impl TraceBuilder {
     ) -> TracedBlock {
         self.usual.note(record.record_type(), block);
         let (image_bytes, of_image) = match self.replayer.change(record, block, number) {
-            Some(length) if length.hole > 0 => (length.without_hole(), fact::HOLE),
+            Some(length) if length.hole > 0 => (length.without_hole(), entry_fact::HOLE),
             Some(length) => (length.page, 0),
-            None => (self.mean_image(fork), fact::IMAGE_ESTIMATED),
+            None => (self.mean_image(fork), entry_fact::IMAGE_ESTIMATED),
         };
         let stamps = Stamps { with_hints: ordinal, without_hints: ordinal, at: record.lsn };
         let before = self.blocks.stamp_anew(number, stamps);
@@ -79,7 +79,9 @@ impl TraceBuilder {
             data_bytes: block.data_bytes,
             image_bytes: u16::try_from(image_bytes).unwrap_or(u16::MAX),
             stored_bytes: 0,
-            facts: fact::STAMPS | of_image | if block.will_init { 0 } else { fact::USUAL },
+            facts: entry_fact::STAMPS
+                | of_image
+                | if block.will_init { 0 } else { entry_fact::USUAL },
         }
     }
 }
@@ -87,7 +89,7 @@ impl TraceBuilder {
 /// What a change of rows says beyond its page.
 fn facts_of_row(record: &WholeRecord<'_>, block: &BlockRef) -> u16 {
     let set = |holds: bool, bit: u16| if holds { bit } else { 0 };
-    set(redo::keeps_data(record, block), fact::KEEPS_DATA)
-        | set(redo::looks_at(record, block), fact::LOOKED_AT)
-        | set(level::keeps_data(record), fact::KEPT_AT_LOGICAL)
+    set(redo::keeps_data(record, block), entry_fact::KEEPS_DATA)
+        | set(redo::looks_at(record, block), entry_fact::LOOKED_AT)
+        | set(level::keeps_data_at_logical(record), entry_fact::KEPT_AT_LOGICAL)
 }
