@@ -24,7 +24,7 @@
 //! | [`driver`] | a prediction from beginning to end |
 //! | [`spooled`] | what comes through a pipe, to be read more than once |
 //! | `observe` | puts the records of parallel readers into the order of the WAL |
-//! | `hand_over` | reads, and gives the records to what is made of them: where they are read, or on another thread |
+//! | `hand_over` | reads, and gives the records to a sink: where they are read, or on another thread |
 //! | `whole_record` | a record in one piece, taken apart |
 //! | `trace_builder` | from records to the trace |
 //! | `blocks` | numbers of blocks, and when each was stamped |

@@ -431,7 +431,10 @@ mod tests {
         let (_, base) = base(&[]);
         let asked = Scenario::of([Change::CheckpointTimeout(60 * SECOND)]);
         let runs = runs(&base, &[asked]);
-        let is_far = |run: &&Run| matches!(run.settings.checkpoints, Checkpoints::Timed(timed) if timed.late_segments == FAR_SEGMENTS);
+        let is_far = |run: &&Run| match run.settings.checkpoints {
+            Checkpoints::Timed(timed) => timed.late_segments == FAR_SEGMENTS,
+            _ => false,
+        };
         let far: Vec<Way> = runs.iter().filter(is_far).map(|run| run.way).collect();
         assert_eq!(far, [Way::Usual]);
     }

@@ -2,8 +2,8 @@
 //! for each block reference what either would cost and when the block was stamped before.
 //!
 //! None of it depends on a setting. So any number of settings is simulated by reading the trace,
-//! without a look at the WAL. It is read from front to back, so it is kept in packed chunks, beyond a limit in
-//! a file; `docs/whatif.md` says how many bytes a record takes.
+//! without a look at the WAL. It is read from front to back, so it is kept in packed chunks, beyond a limit
+//! in a file; `docs/whatif.md` says how many bytes a record takes.
 
 mod chunk;
 mod entry;

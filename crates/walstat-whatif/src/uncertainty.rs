@@ -1,5 +1,5 @@
-//! What of a simulated run is not certain: of each kind how many bytes fewer or more it may come to. Those of a
-//! run come from `Tally::uncertainties`; what the choice of checkpoints leaves open is added where runs are
+//! What of a simulated run is not certain: of each kind how many bytes fewer or more it may come to. Those of
+//! a run come from `Tally::uncertainties`; what the choice of checkpoints leaves open is added where runs are
 //! compared (`predict.rs`). Numbers, no words: the report says it in English.
 
 use walstat_format::block::{BLOCK_HEADER_BYTES, PLACE_BYTES};

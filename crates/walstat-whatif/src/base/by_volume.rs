@@ -15,8 +15,8 @@ const AGREE: usize = 2;
 /// How far into their segments these lie at most, in the mean, as a part of the segment: those that somebody
 /// asks for lie anywhere.
 const BEGINNING: f64 = 0.2;
-/// How likely it may be at most that so many lie as near to the beginnings by chance: one in eighteen, however
-/// many there are. The product of two may be up to 0.01 then, that of three 0.0023.
+/// How likely it may be at most that so many lie as near to the beginnings by chance: one in eighteen,
+/// however many there are. The product of two may be up to 0.01 then, that of three 0.002.
 const CHANCE: f64 = 0.056;
 
 /// How far a checkpoint lies from the one before.
@@ -112,8 +112,8 @@ fn common(base: &Base, distances: &[Distance]) -> Option<u64> {
     (segments > 0 && is_regular && farthest <= segments + 1).then_some(segments)
 }
 
-/// How likely it is that as many parts come to as small a product where each lies anywhere from 0 to 1 (Fisher's
-/// combined probability): product * sum of (-ln product)^k / k! for each k below their number.
+/// How likely it is that as many parts come to as small a product where each lies anywhere from 0 to 1
+/// (Fisher's combined probability): product * sum of (-ln product)^k / k! for each k below their number.
 fn by_chance(parts: &[f64]) -> f64 {
     let log: f64 = parts.iter().map(|part| -part.max(f64::MIN_POSITIVE).ln()).sum();
     // By logarithms: the product of many is too small for a number.
