@@ -25,8 +25,8 @@ pub(crate) enum Packing {
 /// The largest `BLCKSZ`.
 const BYTES_MAX: usize = 32 << 10;
 
-/// The bytes of a page. Its parts lie in order when a record comes to it, but a line pointer may lead anywhere,
-/// into the header too: so every place is checked where it is used.
+/// The bytes of a page. Its parts lie in order when a record comes to it, but a line pointer may lead
+/// anywhere, into the header too: so every place is checked where it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
     bytes: Vec<u8>,

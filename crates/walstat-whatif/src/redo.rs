@@ -42,7 +42,8 @@ struct RmgrRedo {
     any_page: bool,
     /// Whether what a [`LightPage`] keeps is enough to tell lengths from.
     lengths_only: bool,
-    /// Records that only change a page where it lies, or make a table's page anew, by what they say themselves.
+    /// Records that only change a page where it lies, or make a table's page anew, by what they say
+    /// themselves.
     plain: Which,
     /// Records of which all that they do can be done where only the lengths of a page are kept.
     light: Which,

@@ -49,7 +49,8 @@ struct Covered {
 }
 
 impl Covered {
-    /// How many values each record covers: more than 33 where sessions cache values or they are not consecutive.
+    /// How many values each record covers: more than 33 where sessions cache values or they are not
+    /// consecutive.
     fn period(&self) -> Option<u32> {
         let longest = self.longest.filter(|_| !self.is_unexplained)?;
         Some(longest.max(VALUES_AHEAD + 1))

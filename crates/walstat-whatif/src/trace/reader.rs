@@ -108,8 +108,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Those of a sorted list that belong to a range of records, from `next` on or after it; that is the one after
-/// them then.
+/// Those of a sorted list, from `next` on, that belong to a range of records; `next` lies behind them then.
 fn between<'l, T>(
     list: &'l [T],
     next: &mut usize,
