@@ -1,5 +1,6 @@
 //! Guards work on files that other runs have written. Any number in such a file may be wrong, and sums or
-//! differences of them may overflow and panic; the file is then refused.
+//! differences of them may overflow and panic; the file is then refused. In what is shipped that is so where
+//! a report is put together of them, and not in the crates that count records: Cargo.toml says which.
 
 use crate::failure::Failure;
 use std::panic;

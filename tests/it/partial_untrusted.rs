@@ -1,11 +1,13 @@
 //! A partial result may come from anybody. Whatever stands in one, a merge opens no file that it names, takes
 //! no more memory than a file of its size can need, and ends with a report whose books close, or with one
-//! line that refuses it.
+//! line that refuses it. `WALSTAT_UNDER_TEST=PROGRAM` asks another build than the tests' own.
 
 use crate::common::xorshift::Xorshift;
 use crate::support::catalogs::{catalogs, copy_tree};
 use crate::support::fixtures::sample;
-use crate::support::{Ran, WALSTAT, command, finish};
+use crate::support::{Ran, WALSTAT, finish};
+use serde_json::Value;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -32,8 +34,13 @@ fn archive() -> TempDir {
     here
 }
 
+/// The program under test: the one just built, unless `WALSTAT_UNDER_TEST` names another.
+fn program() -> OsString {
+    std::env::var_os("WALSTAT_UNDER_TEST").unwrap_or_else(|| WALSTAT.into())
+}
+
 fn run(here: &Path, words: &[&str]) -> Ran {
-    finish(command(words).current_dir(here))
+    finish(Command::new(program()).args(words).current_dir(here))
 }
 
 /// The content of a partial result.
@@ -56,7 +63,7 @@ fn merge(here: &Path, file: &[u8]) -> Ran {
     fs::write(here.join("changed"), file).expect("a file");
     let script = format!("ulimit -v {MEMORY_KB}; exec timeout 120 \"$0\" merge -j1 changed");
     let mut shell = Command::new("bash");
-    finish(shell.args(["-c", &script, WALSTAT]).current_dir(here))
+    finish(shell.args(["-c", &script]).arg(program()).current_dir(here))
 }
 
 /// One random change.
@@ -111,6 +118,47 @@ fn any_change_is_refused_or_closes_the_books() {
         }
         assert!(refused > CHANGES / 10, "{options:?}: {refused}");
     }
+}
+
+/// A number as it stands in a partial result.
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number > 0x7F {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// The books have bytes; nothing but the sum itself tells that counts are more than there can be.
+#[test]
+fn counts_that_add_up_to_more_than_there_can_be_are_refused() {
+    let here = archive();
+    let mut parts: Vec<String> = Vec::new();
+    for name in SEGMENTS {
+        let segment = format!("wal/{name}");
+        let rows = run(here.path(), &["--stats=record", "-f", "json", &segment]).exits(0).json();
+        let rows = rows["records"].as_array().expect("rows");
+        let is_insert = |row: &&Value| row["rmgr"] == "Heap" && row["record"] == "INSERT";
+        let row = rows.iter().find(is_insert).expect("a row");
+        let number = |key: &str| varint(row[key].as_u64().expect("a number"));
+        let (count, total_bytes) = (number("count"), number("total_bytes"));
+        let old = [&count[..], &total_bytes].concat();
+        run(here.path(), &["--partial", "--stats=record", "-o", "part", &segment]).exits(0);
+        let file = fs::read(here.path().join("part")).expect("a partial result");
+        let mut plain = zstd::decode_all(&file[HEADER_BYTES..]).expect("zstd");
+        let windows = plain.windows(old.len()).enumerate();
+        let places: Vec<usize> = windows.filter(|(_, it)| *it == old).map(|it| it.0).collect();
+        let [at] = places[..] else { panic!("{places:?}") };
+        // Two halves of what a number can hold, and each a little more.
+        drop(plain.splice(at..at + count.len(), varint(u64::MAX / 2 + 2)));
+        fs::write(here.path().join(name), packed(&file[..20], &plain)).expect("a file");
+        parts.push(name.to_owned());
+    }
+    let ran = run(here.path(), &["merge", &parts[0], &parts[1]]).exits(3);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1));
+    assert!(ran.stderr.contains("numbers that contradict each other"), "{}", ran.stderr);
 }
 
 #[test]

@@ -13,6 +13,28 @@ const FIXTURE_BYTES: u64 = 20 << 20;
 const RULE_HEADINGS: [&str; 5] =
     ["What it looks at:", "Why it matters:", "What to do:", "When to ignore it:", "Reference:"];
 
+/// What puts reports together of numbers that partial results and states bring.
+const CHECKED: [&str; 3] = ["walstat", "walstat-names", "walstat-report"];
+
+/// A sum that does not fit has such a file refused: in what is shipped, too, not in the tests' build alone.
+#[test]
+fn what_is_shipped_checks_the_sums_of_a_report() {
+    let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().expect("a manifest");
+    let profiles = &manifest["profile"];
+    let checks = |profile: &str, package: &str| {
+        let packages = profiles.get(profile).and_then(|profile| profile.get("package"));
+        let own = packages.and_then(|packages| packages.get(package));
+        own.and_then(|own| own.get("overflow-checks")).and_then(toml::Value::as_bool)
+    };
+    assert_eq!(profiles["dist"]["inherits"].as_str(), Some("release"));
+    let unchecked = CHECKED.iter().filter(|package| {
+        checks("release", package) != Some(true) || checks("dist", package) == Some(false)
+    });
+    let complaint =
+        |package: &&str| format!("Cargo.toml: {package} is shipped without overflow-checks");
+    none(unchecked.map(complaint).collect());
+}
+
 #[test]
 fn the_papers_of_the_house_are_there() {
     let papers =

@@ -128,8 +128,8 @@ pub fn read(form: Form, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes of a file that holds `content`, laid out as `layout` says: versions of which one changes whenever
-/// anything does that is written.
+/// The bytes of a file that holds `content`, laid out as `layout` says: versions of which one changes
+/// whenever anything does that is written.
 pub fn pack(form: Form, layout: &[u32], content: &impl Serialize) -> Result<Vec<u8>, PackedError> {
     let plain = postcard::to_allocvec(content).map_err(content_error)?;
     let mut body = zstd::encode_all(plain.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)

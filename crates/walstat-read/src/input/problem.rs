@@ -125,8 +125,8 @@ impl fmt::Display for Elsewhere {
             }
             Elsewhere::GoesOn { segments, to } => write!(
                 f,
-                "; the record goes on in the next {segments} segments, up to {to}, and any of these {} may be \
-                 the wrong one",
+                "; the record goes on in the next {segments} segments, up to {to}, and any of these {} may \
+                 be the wrong one",
                 segments + 1
             ),
         }
