@@ -103,7 +103,7 @@ pub enum Elsewhere {
     /// It is a record that goes on in so many segments, and nothing tells which of them is wrong.
     GoesOn {
         /// Segments after the problem's own.
-        segments: u64,
+        segments: u32,
         /// Where the record ends.
         to: Lsn,
     },
@@ -127,7 +127,7 @@ impl fmt::Display for Elsewhere {
                 f,
                 "; the record goes on in the next {segments} segments, up to {to}, and any of these {} may \
                  be the wrong one",
-                segments + 1
+                u64::from(*segments) + 1
             ),
         }
     }

@@ -90,7 +90,7 @@ impl Gap {
             Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
         let elsewhere = match blamed {
             None if self.may_be_wrong_later(geometry) => Some(Elsewhere::GoesOn {
-                segments: self.segments_after(geometry),
+                segments: u32::try_from(self.segments_after(geometry)).unwrap_or(u32::MAX),
                 to: self.end(geometry),
             }),
             Some(_) => {
