@@ -7,25 +7,11 @@ use super::index_tuple::size;
 use super::{DataBytes, Redo};
 use crate::page::Page;
 use walstat_format::cursor::at;
+use walstat_format::data_page::gin_page::{SPECIAL_BYTES, field, flag};
 use walstat_format::payload::gin::{DeletePage, Insert, UpdateMeta, opcode};
 
-/// `GinPageOpaqueData`: right link, count, flags.
-const SPECIAL_BYTES: usize = 8;
-const RIGHT_AT: usize = 0;
-const COUNT_AT: usize = 4;
-const FLAGS_AT: usize = 6;
 /// Entries of inner pages of a tree of rows: a block and a row's place.
 const POSTING_ITEM_BYTES: usize = 10;
-
-/// Bits of the flags.
-mod flag {
-    pub(crate) const DATA: u16 = 0x01;
-    pub(crate) const LEAF: u16 = 0x02;
-    pub(crate) const DELETED: u16 = 0x04;
-    pub(crate) const LIST: u16 = 0x10;
-    pub(crate) const INCOMPLETE_SPLIT: u16 = 0x40;
-    pub(crate) const COMPRESSED: u16 = 0x80;
-}
 
 pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
@@ -45,7 +31,7 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
         (opcode::DELETE_LISTPAGE, 1..) => {
             // Recovery makes the page anew; the primary leaves its content.
             let mut page = before?;
-            page.put_u16(page.special() + FLAGS_AT, flag::DELETED)?;
+            page.put_u16(page.special() + field::FLAGS, flag::DELETED)?;
             Some(page)
         }
         (opcode::CREATE_INDEX, 1) => new_page(redo, flag::LEAF),
@@ -61,8 +47,8 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
 
 fn new_page(redo: Redo<'_>, flags: u16) -> Option<Page> {
     let mut page = Page::new(redo.page_bytes, SPECIAL_BYTES)?;
-    page.put_u32(page.special() + RIGHT_AT, u32::MAX)?;
-    page.put_u16(page.special() + FLAGS_AT, flags)?;
+    page.put_u32(page.special() + field::RIGHT, u32::MAX)?;
+    page.put_u16(page.special() + field::FLAGS, flags)?;
     Some(page)
 }
 
@@ -72,17 +58,17 @@ fn change_page(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     match (record.info(), redo.block.id) {
         (opcode::INSERT, 0) => insert(redo, page, Insert::parse(main)?),
         (opcode::INSERT, 1) | (opcode::SPLIT, 3) => {
-            let flags: u16 = page.field(page.special() + FLAGS_AT)?;
-            page.put_u16(page.special() + FLAGS_AT, flags & !flag::INCOMPLETE_SPLIT)
+            let flags: u16 = page.field(page.special() + field::FLAGS)?;
+            page.put_u16(page.special() + field::FLAGS, flags & !flag::INCOMPLETE_SPLIT)
         }
         (opcode::VACUUM_DATA_LEAF_PAGE, 0) => leaf::recompress(page, redo.data()),
         (opcode::DELETE_PAGE, 0) => {
-            let flags: u16 = page.field(page.special() + FLAGS_AT)?;
-            page.put_u16(page.special() + FLAGS_AT, flags | flag::DELETED)
+            let flags: u16 = page.field(page.special() + field::FLAGS)?;
+            page.put_u16(page.special() + field::FLAGS, flags | flag::DELETED)
         }
         (opcode::DELETE_PAGE, 1) => remove_item(page, DeletePage::parse(main)?.parent_offset),
         (opcode::DELETE_PAGE, 2) => {
-            page.put_u32(page.special() + RIGHT_AT, DeletePage::parse(main)?.right)
+            page.put_u32(page.special() + field::RIGHT, DeletePage::parse(main)?.right)
         }
         (opcode::UPDATE_META_PAGE, 1) => match UpdateMeta::parse(main)?.tuples {
             0 => Some(()),
@@ -130,7 +116,7 @@ fn items_end(count: u16) -> usize {
 }
 
 fn add_item(page: &mut Page, number: u16, item: &[u8]) -> Option<()> {
-    let count: u16 = page.field(page.special() + COUNT_AT)?;
+    let count: u16 = page.field(page.special() + field::COUNT)?;
     let from = item_at(number)?;
     let moved = page.bytes().get(from..items_end(count))?.to_vec();
     page.put(from, item.get(..POSTING_ITEM_BYTES)?)?;
@@ -139,7 +125,7 @@ fn add_item(page: &mut Page, number: u16, item: &[u8]) -> Option<()> {
 }
 
 fn remove_item(page: &mut Page, number: u16) -> Option<()> {
-    let count: u16 = page.field(page.special() + COUNT_AT)?;
+    let count: u16 = page.field(page.special() + field::COUNT)?;
     let from = item_at(number)?;
     let moved = page.bytes().get(from + POSTING_ITEM_BYTES..items_end(count))?.to_vec();
     page.put(from, &moved)?;
@@ -147,7 +133,7 @@ fn remove_item(page: &mut Page, number: u16) -> Option<()> {
 }
 
 fn set_count(page: &mut Page, count: u16) -> Option<()> {
-    page.put_u16(page.special() + COUNT_AT, count)?;
+    page.put_u16(page.special() + field::COUNT, count)?;
     page.set_lower(u16::try_from(items_end(count)).ok()?)
 }
 

@@ -5,17 +5,9 @@ use super::{DataBytes, Redo};
 use crate::page::Page;
 use walstat_format::cursor::{Cursor, at};
 use walstat_format::data_page::PAGE_HEADER_BYTES;
+use walstat_format::data_page::gist_page::{PAGE_ID, SPECIAL_BYTES, field, flag};
 use walstat_format::payload::gist;
 use walstat_format::payload::gist::opcode;
-
-/// `GISTPageOpaqueData`: NSN, right link, flags, page id.
-const SPECIAL_BYTES: usize = 16;
-const FLAGS_AT: usize = 12;
-const PAGE_ID_AT: usize = 14;
-const PAGE_ID: u16 = 0xFF81;
-const LEAF: u16 = 0x01;
-/// `F_FOLLOW_RIGHT`
-const FOLLOW_RIGHT: u16 = 0x08;
 
 pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
@@ -28,8 +20,8 @@ pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
         (opcode::CREATE_INDEX, 0) => {}
         (opcode::PAGE_UPDATE, 0) => update(redo, &mut page)?,
         (opcode::PAGE_UPDATE, 1) | (opcode::PAGE_SPLIT, 0) => {
-            let flags: u16 = page.field(page.special() + FLAGS_AT)?;
-            page.put_u16(page.special() + FLAGS_AT, flags & !FOLLOW_RIGHT)?;
+            let flags: u16 = page.field(page.special() + field::FLAGS)?;
+            page.put_u16(page.special() + field::FLAGS, flags & !flag::FOLLOW_RIGHT)?;
         }
         (opcode::DELETE, 0) => {
             let numbers: Vec<u16> = gist::deleted(main, record.version)?.iter().collect();
@@ -71,9 +63,9 @@ fn split_page(redo: Redo<'_>) -> Option<Page> {
     let mut rest = redo.data().get(4..)?;
     (0..count).try_for_each(|_| page.append(entry(&mut rest)?))?;
     let was_leaf = gist::split_was_leaf(redo.record.main_data())?;
-    let flags = if was_leaf && redo.block.block != 0 { LEAF } else { 0 };
-    page.put_u16(page.special() + FLAGS_AT, flags)?;
-    page.put_u16(page.special() + PAGE_ID_AT, PAGE_ID)?;
+    let flags = if was_leaf && redo.block.block != 0 { flag::LEAF } else { 0 };
+    page.put_u16(page.special() + field::FLAGS, flags)?;
+    page.put_u16(page.special() + field::PAGE_ID, PAGE_ID)?;
     Some(page)
 }
 

@@ -5,25 +5,11 @@ use super::{DataBytes, Redo};
 use crate::page::Page;
 use walstat_format::cursor::{Cursor, at};
 use walstat_format::data_page::PAGE_HEADER_BYTES;
+use walstat_format::data_page::hash_page::{PAGE_ID, SPECIAL_BYTES, field, flag};
 use walstat_format::payload::hash;
 use walstat_format::payload::hash::opcode;
 
-/// `HashPageOpaqueData`: previous, next, bucket, flags, page id.
-const SPECIAL_BYTES: usize = 16;
-const PREVIOUS_AT: usize = 0;
-const NEXT_AT: usize = 4;
-const BUCKET_AT: usize = 8;
-const FLAGS_AT: usize = 12;
-const PAGE_ID_AT: usize = 14;
-const PAGE_ID: u16 = 0xFF80;
 const NONE: u32 = u32::MAX;
-
-/// Bits of the flags.
-mod flag {
-    pub(crate) const OVERFLOW: u16 = 0x01;
-    pub(crate) const BITMAP: u16 = 0x04;
-    pub(crate) const META: u16 = 0x08;
-}
 
 pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;
@@ -55,18 +41,18 @@ fn change_page(redo: Redo<'_>, page: &mut Page) -> Option<()> {
     let set = |page: &mut Page, place: usize, to: u32| page.put_u32(page.special() + place, to);
     match (record.info(), redo.block.id) {
         (opcode::INSERT, 0) => page.insert(at(main, 0)?, data),
-        (opcode::ADD_OVFL_PAGE, 1) => set(page, NEXT_AT, record.block(0)?.block),
+        (opcode::ADD_OVFL_PAGE, 1) => set(page, field::NEXT, record.block(0)?.block),
         (opcode::SPLIT_ALLOCATE_PAGE, 0) => {
-            set(page, PREVIOUS_AT, at(main, 0)?)?;
-            page.put_u16(page.special() + FLAGS_AT, at(main, 4)?)
+            set(page, field::PREVIOUS, at(main, 0)?)?;
+            page.put_u16(page.special() + field::FLAGS, at(main, 4)?)
         }
         (opcode::SPLIT_COMPLETE, id @ 0..=1) => {
-            page.put_u16(page.special() + FLAGS_AT, at(main, 2 * usize::from(id))?)
+            page.put_u16(page.special() + field::FLAGS, at(main, 2 * usize::from(id))?)
         }
         (opcode::MOVE_PAGE_CONTENTS, 1) => add_moved(page, data, at(main, 0)?),
         (opcode::SQUEEZE_PAGE, 1) => {
             add_moved(page, data, at(main, 8)?)?;
-            if at::<bool>(main, 11)? { set(page, NEXT_AT, at(main, 4)?) } else { Some(()) }
+            if at::<bool>(main, 11)? { set(page, field::NEXT, at(main, 4)?) } else { Some(()) }
         }
         (opcode::MOVE_PAGE_CONTENTS, 2) | (opcode::DELETE, 1) => {
             let numbers: Vec<u16> = walstat_format::cursor::List::over(data).iter().collect();
@@ -76,8 +62,8 @@ fn change_page(redo: Redo<'_>, page: &mut Page) -> Option<()> {
             let numbers: Vec<u16> = hash::vacuumed(main, record.version)?.iter().collect();
             page.remove_all(&numbers, redo.packing())
         }
-        (opcode::SQUEEZE_PAGE, 3) => set(page, NEXT_AT, at(main, 4)?),
-        (opcode::SQUEEZE_PAGE, 4) => set(page, PREVIOUS_AT, at(main, 0)?),
+        (opcode::SQUEEZE_PAGE, 3) => set(page, field::NEXT, at(main, 4)?),
+        (opcode::SQUEEZE_PAGE, 4) => set(page, field::PREVIOUS, at(main, 0)?),
         // Numbers in the metapage and bits of a bitmap: nothing that has a length. And the bucket
         // that is only locked.
         _ => Some(()),
@@ -100,11 +86,11 @@ fn add_moved(page: &mut Page, data: &[u8], count: u16) -> Option<()> {
 fn new_page(redo: Redo<'_>, previous: u32, bucket: u32, flags: u16) -> Option<Page> {
     let mut page = Page::new(redo.page_bytes, SPECIAL_BYTES)?;
     let special = page.special();
-    page.put_u32(special + PREVIOUS_AT, previous)?;
-    page.put_u32(special + NEXT_AT, NONE)?;
-    page.put_u32(special + BUCKET_AT, bucket)?;
-    page.put_u16(special + FLAGS_AT, flags)?;
-    page.put_u16(special + PAGE_ID_AT, PAGE_ID)?;
+    page.put_u32(special + field::PREVIOUS, previous)?;
+    page.put_u32(special + field::NEXT, NONE)?;
+    page.put_u32(special + field::BUCKET, bucket)?;
+    page.put_u16(special + field::FLAGS, flags)?;
+    page.put_u16(special + field::PAGE_ID, PAGE_ID)?;
     Some(page)
 }
 
