@@ -281,6 +281,180 @@ fn another_cluster_in_the_same_place_is_told() {
     fs::remove_dir_all(folder.with_extension("aside")).expect("removed");
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(bytes).expect("a vector takes everything");
+    gzip.finish().expect("gzip ends")
+}
+
+/// As `pg_receivewal --compress` makes them: a file that is empty at first, then grows, and is renamed.
+#[test]
+fn a_compressed_segment_is_read_once_it_has_its_name() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let sample = sample("pg15-mixed");
+    let name = &sample.segments()[2];
+    let at = |suffix: &str| folder.path().join(format!("{name}{suffix}"));
+    fs::write(at(".gz.partial"), b"").expect("written");
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    look(&mut follower);
+    fs::write(at(".gz.partial"), gzip(&plain(&sample, name))).expect("written");
+    look(&mut follower);
+    fs::rename(at(".gz.partial"), at(".gz")).expect("renamed");
+    assert_eq!(look(&mut follower), []);
+    let (_, outcome) = Scan::paths([folder.path()]).count(&Ends::default()).expect("WAL");
+    assert_eq!(ends(&mut follower), outcome.observer.0);
+}
+
+/// The same segment as the sample has it, but of another cluster, which goes on at the same place.
+#[test]
+fn what_another_cluster_writes_into_the_same_segment_is_not_counted() {
+    let growing = Growing::of(&sample("pg15-mixed"));
+    let folder = growing.folder.path();
+    growing.prepare(0);
+    growing.write(0, 0, 5 * 8192);
+    std::thread::sleep(Duration::from_millis(200));
+    let mut follower = begin(folder, StartAt::Oldest);
+    assert_eq!(look(&mut follower), []);
+    let counted = ends(&mut follower);
+    let (name, bytes) = &growing.segments[0];
+    let mut foreign = bytes.clone();
+    foreign[24] ^= 1;
+    // The folder itself, and then only the file in it.
+    let aside = folder.with_extension("aside");
+    fs::rename(folder, &aside).expect("renamed");
+    fs::create_dir_all(folder.join("archive_status")).expect("a directory");
+    fs::write(folder.join(name), &foreign).expect("written");
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherCluster { .. }]), "{told:?}");
+    assert!(!follower.is_readable());
+    fs::remove_dir_all(folder).expect("removed");
+    fs::rename(&aside, folder).expect("renamed");
+    let told = look(&mut follower);
+    assert!(matches!(told.last(), Some(Happening::Back { .. })), "{told:?}");
+    assert!(follower.is_readable());
+    fs::rename(folder.join(name), folder.join("aside")).expect("renamed");
+    fs::write(folder.join(name), &foreign).expect("written");
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherCluster { .. }]), "{told:?}");
+    assert!(!follower.is_readable());
+    assert_eq!(ends(&mut follower), counted);
+    assert_eq!(follower.lost_bytes(), 0);
+}
+
+/// In a folder that is filled, whatever numbers the other cluster's segments have.
+#[test]
+fn segments_of_another_cluster_in_place_of_all_others_are_told() {
+    let names = sample("pg15-mixed").segments();
+    let folder = plain_folder("pg15-mixed", 2..4);
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    look(&mut follower);
+    let at = follower.position();
+    for number in ["01", "40"] {
+        names[2..4].iter().for_each(|name| fs::remove_file(folder.path().join(name)).expect("it"));
+        let other = format!("0000000100000000000000{number}");
+        let mut foreign = plain(&sample("pg15-mixed"), &names[4]);
+        foreign[24] ^= 1;
+        fs::write(folder.path().join(&other), &foreign).expect("written");
+        let told = look(&mut follower);
+        let [Happening::OtherCluster { .. }] = told.as_slice() else { panic!("{told:?}") };
+        assert!(!follower.is_readable());
+        fs::remove_file(folder.path().join(&other)).expect("removed");
+        add_segments(&sample("pg15-mixed"), folder.path(), 2..4);
+        assert_eq!(look(&mut follower), [Happening::Back { at }]);
+        assert!(follower.is_readable());
+    }
+}
+
+/// An older copy of the same WAL, which a server has gone on from with other records.
+#[test]
+fn an_older_copy_that_went_on_otherwise_is_told_and_not_counted() {
+    let growing = Growing::of(&sample("pg15-mixed"));
+    let folder = growing.folder.path();
+    growing.prepare(0);
+    growing.write(0, 0, 40 * 8192);
+    let mut follower = begin(folder, StartAt::Oldest);
+    assert_eq!(look(&mut follower), []);
+    let (counted, lost) = (ends(&mut follower), follower.lost_bytes());
+    let (name, bytes) = &growing.segments[0];
+    let put = |pages: usize, change: u8| {
+        let mut copy = vec![0; bytes.len()];
+        copy[..pages * 8192].copy_from_slice(&bytes[..pages * 8192]);
+        copy[10 * 8192 + 24..].iter_mut().for_each(|byte| *byte ^= change);
+        fs::write(folder.join("copy"), copy).expect("written");
+        fs::rename(folder.join("copy"), folder.join(name)).expect("renamed");
+    };
+    put(10, 0);
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherHistory { .. }]), "{told:?}");
+    put(50, 1);
+    assert_eq!(look(&mut follower), []);
+    assert!(!follower.is_readable());
+    assert_eq!((ends(&mut follower), follower.lost_bytes()), (counted, lost));
+    // What was counted is there again, and more.
+    put(60, 0);
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::Back { .. }]), "{told:?}");
+    assert!(follower.is_readable());
+    let (_, outcome) =
+        Scan::paths([&sample("pg15-mixed").wal]).count(&Ends::default()).expect("WAL");
+    let counted = ends(&mut follower);
+    assert_eq!(counted, outcome.observer.0[..counted.len()]);
+}
+
+#[test]
+fn a_start_after_all_wal_is_told_and_waited_for() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let names = sample("pg15-mixed").segments();
+    let number = u64::from_str_radix(&names[3][16..], 16).expect("a number");
+    let mut follower = begin(folder.path(), StartAt::Lsn(Lsn((number << 20) + 100)));
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherHistory { .. }]), "{told:?}");
+    assert!(!follower.is_readable());
+    add_segments(&sample("pg15-mixed"), folder.path(), 2..5);
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::Back { .. }]), "{told:?}");
+    assert_eq!(follower.lost_bytes(), 0);
+    assert!(!ends(&mut follower).is_empty());
+}
+
+/// A state of later than the WAL, as after a restore.
+#[test]
+fn a_state_goes_on_only_where_its_last_record_is() {
+    let folder = plain_folder("pg15-mixed", 0..4);
+    let state = folder.path().join("state");
+    let words = ["--state", state.to_str().expect("text")];
+    let first = Following::begin(folder.path(), &words).end_after_a_line();
+    let older = plain_folder("pg15-mixed", 0..2);
+    let following = Following::begin(older.path(), &words);
+    let line = following.line(|_| true);
+    assert_eq!((&line["up"], &line["lost_bytes"]), (&Value::Bool(false), &Value::from(0)));
+    let told = line["happenings"].to_string();
+    assert!(told.contains("other_history"), "{told}");
+    add_segments(&sample("pg15-mixed"), older.path(), 2..5);
+    let line = following.line(|line| line["position_lsn"] != first["position_lsn"]);
+    assert_eq!((&line["up"], &line["lost_bytes"]), (&Value::Bool(true), &Value::from(0)));
+    is_as_stats(&line, older.path());
+    following.end("-TERM");
+}
+
+/// Though nothing in it has changed meanwhile.
+#[test]
+fn a_folder_that_is_there_again_is_told() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let inside = folder.path().join("wal");
+    fs::create_dir(&inside).expect("a directory");
+    add_segments(&sample("pg15-mixed"), &inside, 0..2);
+    std::thread::sleep(Duration::from_millis(200));
+    let mut follower = begin(&inside, StartAt::Oldest);
+    look(&mut follower);
+    let at = follower.position();
+    fs::rename(&inside, folder.path().join("aside")).expect("renamed");
+    assert_eq!(look(&mut follower), [Happening::Gone { at }]);
+    fs::rename(folder.path().join("aside"), &inside).expect("renamed");
+    assert_eq!(look(&mut follower), [Happening::Back { at }]);
+    assert!(follower.is_readable());
+}
+
 /// A segment that is renamed and written anew can still be read, as long as nobody writes over it.
 #[test]
 fn a_segment_that_is_recycled_is_read_to_its_end() {
@@ -548,11 +722,25 @@ fn two_do_not_use_one_state() {
     Following::begin(folder.path(), &words).end_after_a_line();
 }
 
+/// The sample empties a table and drops it later: by the time that it is told, the table is gone.
+#[test]
+fn what_was_truncated_before_it_was_dropped_was_not_dropped_then() {
+    let following = Following::begin(&sample("pg14-mixed").wal, &[]);
+    let line = following.line(|line| !line["happenings"].as_array().expect("rows").is_empty());
+    following.end("-TERM");
+    let rows = line["happenings"].as_array().expect("rows").iter();
+    let texts = rows.map(|row| row["text"].as_str().expect("a sentence"));
+    let of_table: Vec<&str> = texts.filter(|text| text.ends_with(" public.tt")).collect();
+    let dropped = of_table.iter().filter(|text| text.contains(" dropped public")).count();
+    assert!(of_table.len() > 1 && dropped == 1, "{of_table:?}");
+}
+
 /// As a full disk leaves it.
 #[test]
 fn lines_begin_anew_after_half_a_line() {
     let folder = plain_folder("pg15-mixed", 0..2);
-    let file = folder.path().join("lines");
+    let beside = TempDir::new().expect("a directory");
+    let file = beside.path().join("lines");
     fs::write(&file, "{\"whole\":1}\n{\"time\":\"2026-").expect("written");
     let words = ["-o", file.to_str().expect("text")];
     let mut following = Following::begin(folder.path(), &words);
@@ -582,11 +770,13 @@ fn usage_is_told_before_anything_is_read() {
     let folder = plain_folder("pg15-mixed", 0..1);
     let path = folder.path().to_str().expect("text");
     let file = folder.path().join("000000010000000000000006");
+    let inside = folder.path().join("0000000100000000000000AA");
     for words in [
         &["follow", path, "--every", "1ms"][..],
         &["follow", path, "--start", "then"],
         &["follow", path, "--listen", "9187"],
         &["follow", file.to_str().expect("text")],
+        &["follow", path, "-f", "ndjson", "-o", inside.to_str().expect("text")],
     ] {
         let ran = walstat(words).exits(2);
         assert!(ran.stdout.is_empty(), "{words:?}");

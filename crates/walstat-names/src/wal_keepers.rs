@@ -5,6 +5,7 @@
 use crate::data_directory::{read_at_most, warning};
 use crate::server_settings::{self, Keeping};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use walstat_format::catalog_layout::NAME_BYTES;
@@ -24,11 +25,15 @@ const CHECKSUMMED: usize = 8;
 /// Where fields lie that have not moved since 9.5: name, database, `restart_lsn`.
 const NAME: usize = 16;
 const DATABASE: usize = NAME + NAME_BYTES;
+const PERSISTENCY: usize = DATABASE + 4;
 const RESTART_LSN: usize = DATABASE + 16;
 /// Where the slot file says why a slot was invalidated; the field exists from this file version on (release
 /// 16).
 const INVALIDATED: usize = RESTART_LSN + 8;
 const VERSION_WITH_CAUSE: u32 = 3;
+
+/// `RS_TEMPORARY` in `src/include/replication/slot.h`.
+const TEMPORARY: u32 = 2;
 
 /// Where the summarizer writes (`XLOGDIR/summaries`), and what its files are called.
 const SUMMARIES: &str = "summaries";
@@ -47,8 +52,13 @@ pub struct Slot {
     pub is_invalid: bool,
     /// When that was saved.
     pub saved: Option<SystemTime>,
-    /// Whether it was saved since the last checkpoint began: a checkpoint saves a slot that has moved.
+    /// Whether it was saved since the last checkpoint began, and made before that: a checkpoint saves a slot
+    /// that has moved.
     pub is_moving: bool,
+    /// When it was made, where the file system tells.
+    pub made: Option<SystemTime>,
+    /// Whether it is that of a session, and goes with it.
+    pub is_temporary: bool,
 }
 
 /// What lies in `pg_wal`, and what for.
@@ -56,13 +66,10 @@ pub struct Slot {
 pub struct Kept {
     /// Bytes of a segment.
     pub segment_bytes: u64,
-    /// Numbers of the segments, ascending, each once.
+    /// Numbers of the segments, ascending: one for each file, of whatever timeline.
     pub segments: Vec<u64>,
     /// Where recovery would begin.
     pub redo: Lsn,
-    /// The last checkpoint's record, where the server counted from what `wal_keep_size` keeps. `None`: it is
-    /// a standby, which counts from where it has received WAL to.
-    pub checkpoint: Option<Lsn>,
     /// Of a standby: up to where it has replayed at least.
     pub replayed: Option<Lsn>,
     /// Up to where WAL is summarized, if the server does that.
@@ -81,32 +88,32 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let wal =
         SERVER_DIRECTORIES.iter().map(|name| directory.join(name)).find(|wal| wal.is_dir())?;
     let segment_bytes = control.wal_segment_bytes;
-    let names = names_in(&wal);
+    let names = names_in(&wal, warnings);
     let numbers = names.iter().filter_map(|name| SegmentName::parse(name)?.number(segment_bytes));
     let mut segments: Vec<u64> = numbers.collect();
     segments.sort_unstable();
-    segments.dedup();
-    let status = names_in(&wal.join(ARCHIVE_STATUS));
+    let status = names_in(&wal.join(ARCHIVE_STATUS), warnings);
     let ready = status.iter().filter_map(|name| SegmentName::parse(name.strip_suffix(".ready")?));
     let mut ready: Vec<SegmentName> = ready.collect();
     ready.sort_unstable();
     let settings = server_settings::keeping(directory, u64::from(segment_bytes));
     let oldest = segments.first().map(|oldest| Lsn(oldest * u64::from(segment_bytes)));
-    let summaries = || summarized(&names_in(&wal.join(SUMMARIES))).or(oldest);
+    let summaries = settings.summarizes.then(|| names_in(&wal.join(SUMMARIES), warnings));
     let is_standby = control.state.is_standby();
     let mut slots = slots(&directory.join("pg_replslot"), warnings);
     let begun = u64::try_from(control.checkpoint.time.second()).unwrap_or_default();
     let begun = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(begun));
-    let is_moving =
-        |slot: &Slot| slot.saved.zip(begun).is_some_and(|(saved, begun)| saved >= begun);
+    let is_moving = |slot: &Slot| {
+        let is_since = |time: SystemTime| begun.is_some_and(|begun| time >= begun);
+        slot.saved.is_some_and(is_since) && !slot.made.is_some_and(is_since)
+    };
     slots.iter_mut().for_each(|slot| slot.is_moving = is_moving(slot));
     Some(Kept {
         segment_bytes: u64::from(segment_bytes),
         segments,
         redo: control.checkpoint.redo,
-        checkpoint: Some(control.checkpoint_lsn).filter(|_| !is_standby),
         replayed: Some(control.min_recovery_point).filter(|_| is_standby),
-        summarized: settings.summarizes.then(summaries).flatten(),
+        summarized: summaries.and_then(|names| summarized(&names).or(oldest)),
         slots,
         ready,
         settings,
@@ -122,32 +129,47 @@ fn summarized(names: &[String]) -> Option<Lsn> {
     names.iter().filter_map(end).max()
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+/// The names in a folder, which need not be there.
+fn names_in(folder: &Path, warnings: &mut Vec<String>) -> Vec<String> {
+    let entries = fs::read_dir(folder);
+    let error = entries.as_ref().err().filter(|error| error.kind() != io::ErrorKind::NotFound);
+    warnings.extend(error.map(|error| warning(folder, error)));
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 fn slots(folder: &Path, warnings: &mut Vec<String>) -> Vec<Slot> {
     let mut slots = Vec::new();
-    for name in names_in(folder) {
+    for name in names_in(folder, warnings) {
         let path = folder.join(&name).join("state");
-        // A slot that is being made or dropped has a folder of another name, or no state.
-        if name.ends_with(".tmp") || !path.is_file() {
+        if name.ends_with(".tmp") {
             continue;
         }
         match read_at_most(&path, SLOT_BYTES_MAX) {
             Ok(bytes) => match slot(&bytes) {
                 Ok(slot) => {
                     let saved = fs::metadata(&path).and_then(|file| file.modified()).ok();
-                    slots.push(Slot { saved, ..slot });
+                    let made = fs::metadata(folder.join(&name)).and_then(|made| made.created());
+                    slots.push(Slot { saved, made: made.ok(), ..slot });
                 }
                 Err(found) => warnings.push(warning(&path, found)),
             },
+            // A slot that is being made or dropped has a folder of another name, or no state.
+            Err(error) if is_missing(&error) => {}
             Err(error) => warnings.push(warning(&path, error)),
         }
     }
     slots.sort_by(|a, b| a.name.cmp(&b.name));
     slots
+}
+
+/// Whether there is no such file, or what should be its folder is a file itself.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Reads a slot's state; `Err`: what is wrong with it.
@@ -177,6 +199,8 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
         is_invalid,
         saved: None,
         is_moving: false,
+        made: None,
+        is_temporary: word(PERSISTENCY)? == TEMPORARY,
     })
 }
 
@@ -221,6 +245,23 @@ mod tests {
         let names = names.map(str::to_owned);
         assert_eq!(summarized(&names), Some(Lsn(0xA_0300_0028)));
         assert_eq!(summarized(&names[2..]), None);
+    }
+
+    /// One that is a file cannot be read by anybody.
+    #[test]
+    fn a_folder_that_cannot_be_read_is_told_and_one_that_is_missing_is_not() {
+        let folder = std::env::temp_dir().join(format!("walstat-keepers-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("pg_replslot"), b"").expect("a file");
+        fs::create_dir_all(folder.join("slots/dead/state")).expect("a folder");
+        fs::create_dir_all(folder.join("slots/made")).expect("a folder");
+        let told = |name: &str| {
+            let mut warnings = Vec::new();
+            assert_eq!(slots(&folder.join(name), &mut warnings), []);
+            warnings.len()
+        };
+        assert_eq!([told("pg_replslot"), told("missing"), told("slots")], [1, 0, 1]);
+        fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]

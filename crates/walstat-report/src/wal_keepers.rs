@@ -108,11 +108,17 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
     kept.slots.iter().filter_map(keeper).collect()
 }
 
-/// Whether segments wait to be archived. A server that does not archive removes them all the same
-/// (`XLogArchiveCheckDone`), and one or two that wait just now are nothing unusual.
+/// Whether segments wait to be archived. A server that does not archive removes them all the same, as does a
+/// standby that does not archive always (`XLogArchiveCheckDone`), and one or two that wait just now are
+/// nothing unusual.
 fn keeps_for_archiving(kept: &Kept) -> bool {
     let is_usual = kept.ready.len() <= 2 && !kept.settings.has_no_archiver;
-    kept.settings.archives != Some(false) && !kept.ready.is_empty() && !is_usual
+    let is_standby = kept.replayed.is_some();
+    let archives = match kept.settings.archives {
+        Some(true) if is_standby => kept.settings.archives_always,
+        archives => archives != Some(false),
+    };
+    archives && !kept.ready.is_empty() && !is_usual
 }
 
 fn size_of_segments(kept: &Kept) -> u32 {
@@ -221,14 +227,15 @@ fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
     })
 }
 
-/// The first segment that `wal_keep_size` kept at the last checkpoint, if it is set.
+/// The first segment that `wal_keep_size` keeps at the next checkpoint, if it is set.
 fn asked_by_keep_size(kept: &Kept, position: Lsn) -> Option<u64> {
     kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
-    Some(first_of_keep_size(kept, kept.checkpoint.unwrap_or(position)))
+    Some(first_of_keep_size(kept, position))
 }
 
-/// The first segment that `wal_keep_size` keeps at a checkpoint here. As in `KeepLogSeg`: whole segments, the
-/// rest of the size does not count, and never before segment 1.
+/// The first segment that `wal_keep_size` keeps at a checkpoint here. As in `KeepLogSeg`: counted from the
+/// segment that is written then, whole segments, the rest of the size does not count, and never before
+/// segment 1.
 fn first_of_keep_size(kept: &Kept, at: Lsn) -> u64 {
     let keep = kept.settings.wal_keep_bytes.unwrap_or_default() / kept.segment_bytes;
     (at.0 / kept.segment_bytes).saturating_sub(keep).max(1)
@@ -279,6 +286,7 @@ fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64,
         saved(slot).map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
     let user = if slot.is_logical { "subscriber" } else { "standby" };
     let advice = match slot.is_moving {
+        _ if slot.is_temporary => "it is temporary, and goes with its session".to_owned(),
         true => format!("it has moved since the last checkpoint: if its {user} is gone, drop it"),
         false => "drop it if nobody uses it".to_owned(),
     };
@@ -314,12 +322,13 @@ mod tests {
             is_invalid,
             saved: None,
             is_moving: false,
+            made: None,
+            is_temporary: false,
         };
         Kept {
             segment_bytes: 1 << 20,
             segments: (1..=11).collect(),
             redo: Lsn(11 << 20),
-            checkpoint: Some(Lsn((11 << 20) + 200)),
             replayed: None,
             summarized: None,
             slots: vec![slot("dead", false), slot("gone", true)],
@@ -373,7 +382,7 @@ mod tests {
         assert_eq!((keeper.bytes, keeper.kept_bytes), (9 << 20, 8 << 20));
     }
 
-    /// 15 at a checkpoint in segment 11 of 16 MB.
+    /// After a checkpoint in segment 11 of 16 MB.
     #[test]
     fn wal_keep_size_keeps_whole_segments_as_the_server_counts_them() {
         let keeps = |megabytes: u64, segment: u64| {
@@ -381,13 +390,14 @@ mod tests {
             let bytes = 16 << 20;
             let mut kept = kept(settings);
             (kept.segment_bytes, kept.slots, kept.ready) = (bytes, Vec::new(), Vec::new());
-            (kept.redo, kept.checkpoint) = (Lsn(11 * bytes + 40), Some(Lsn(11 * bytes + 200)));
+            kept.redo = Lsn(11 * bytes + 40);
             let told = told(&kept, Lsn(segment * bytes + 9000));
             told.keepers.first().map_or(0, |keeper| keeper.segments)
         };
         assert_eq!([15, 16, 100, 150].map(|size| keeps(size, 11)), [0, 1, 6, 9]);
         assert_eq!(keeps(1000, 11), 10, "never before segment 1");
-        assert_eq!(keeps(150, 13), 9, "by the last checkpoint, not by what was written since");
+        assert_eq!(keeps(150, 13), 7, "by what is written now");
+        assert_eq!(keeps(15, 13), 0);
     }
 
     #[test]
@@ -399,7 +409,7 @@ mod tests {
         let [keeper] = told.keepers.as_slice() else { panic!("{told:?}") };
         assert_eq!((keeper.keeper.as_str(), keeper.segments), ("wal_summarizer", 6));
         let begins =
-            "the WAL summarizer keeps 6 segments: it has come to 0/00500028, 6 MB ago; no ";
+            "the WAL summarizer keeps 6 segments: it has come to 0/00500028, 7 MB ago; no ";
         assert!(keeper.text.starts_with(begins), "{}", keeper.text);
         let split = "6 kept beyond that and 4 that the next checkpoint removes or reuses";
         assert!(told.text.contains(split), "{}", told.text);
@@ -448,6 +458,37 @@ mod tests {
     }
 
     #[test]
+    fn a_standby_keeps_segments_for_archiving_only_if_it_always_archives() {
+        let kept_for = |archives_always| {
+            let settings = Keeping { archives: Some(true), archives_always, ..Keeping::default() };
+            let mut kept = kept(settings);
+            (kept.slots, kept.replayed) = (Vec::new(), Some(Lsn(11 << 20)));
+            let told = told(&kept, Lsn((11 << 20) + 5));
+            (told.kept_segments, told.keepers.len())
+        };
+        assert_eq!((kept_for(false), kept_for(true)), ((0, 0), (8, 1)));
+    }
+
+    #[test]
+    fn segments_of_two_timelines_are_counted_one_by_one() {
+        let mut kept = kept(Keeping::default());
+        (kept.slots, kept.ready) = (Vec::new(), Vec::new());
+        kept.segments = vec![9, 10, 11, 11];
+        let told = told(&kept, Lsn((11 << 20) + 5));
+        let split = (told.removable_segments, told.since_redo_segments);
+        assert_eq!((told.segments, split), (4, (2, 2)));
+    }
+
+    #[test]
+    fn a_temporary_slot_is_not_to_be_dropped() {
+        let mut kept = kept(Keeping::default());
+        (kept.slots[0].is_temporary, kept.slots[0].is_moving) = (true, true);
+        let told = told(&kept, Lsn(12 << 20));
+        let text = &told.keepers[0].text;
+        assert!(text.ends_with("; it is temporary, and goes with its session"), "{text}");
+    }
+
+    #[test]
     fn a_slot_that_will_be_invalid_is_told_though_it_keeps_nothing_yet() {
         let settings = |megabytes: u64| Keeping {
             slot_limit_text: Some("max_slot_wal_keep_size = 8MB".to_owned()),
@@ -472,7 +513,7 @@ mod tests {
         let told = |replayed, megabytes: u64| {
             let max_wal_size = Some(64 << 20);
             let mut kept = kept(Keeping { max_wal_size, ..Keeping::default() });
-            (kept.slots, kept.ready, kept.checkpoint) = (Vec::new(), Vec::new(), None);
+            (kept.slots, kept.ready) = (Vec::new(), Vec::new());
             (kept.segments, kept.replayed) = ((11..=megabytes).collect(), replayed);
             told(&kept, Lsn((megabytes << 20) + 5)).keepers
         };
