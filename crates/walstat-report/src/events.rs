@@ -1,7 +1,7 @@
 //! The events of WAL, as they are told.
 
 use super::assemble::{Gathered, ReportOptions, assemble};
-use super::build::{Request, rfc3339};
+use super::build::{Request, left_aside, rfc3339};
 use super::known::Known;
 use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
@@ -65,6 +65,7 @@ pub fn report(
             rows.len()
         ));
     }
+    let other_timelines = left_aside(&plan).0.into_keys().collect();
     let request = Request {
         command: CommandName::Events,
         dimensions: Dimensions::default(),
@@ -74,7 +75,7 @@ pub fn report(
     };
     let gathered = Gathered::plain(paths, plan, scanned);
     let report = assemble(gathered, &request, &ReportOptions::default()).report;
-    EventsReport::new(report, rows, warnings, settings)
+    EventsReport::new(report, rows, warnings, settings, other_timelines)
 }
 
 /// What is said of transactions whose changes of `pg_class` are not seen.
