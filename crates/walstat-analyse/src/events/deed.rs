@@ -196,7 +196,9 @@ mod tests {
             assert_eq!((target.lsn, target.xid), (Lsn(8000), Some(700)));
             assert_eq!(target.time.is_some(), told, "{latest}");
             let Some(Time(target)) = target.time else { continue };
-            for stops in [|end: i64, target: i64| end > target, |end: i64, target: i64| end >= target] {
+            for stops in
+                [|end: i64, target: i64| end > target, |end: i64, target: i64| end >= target]
+            {
                 assert!(!stops(latest, target), "the one before is replayed");
                 assert!(stops(own, target), "and this one is not");
             }
@@ -219,6 +221,7 @@ mod tests {
             },
             inserted: Some(Lsn(lsn)),
             ended: None,
+            is_update: false,
         };
         let classes = vec![
             version(20, 102, 40),

@@ -139,12 +139,15 @@ impl Teller {
 
     /// The files that a transaction took away without a change of `pg_class` that is seen.
     fn unexplained_by(&self, whole: &Whole, deeds: &Deeds) -> Option<UnexplainedDrop> {
-        let is_seen = !deeds.classes.is_empty() || deeds.unknown > 0;
-        let of_users =
-            |file: &RelFileLocator| !is_of_system(*file) && !self.history.is_mapped(*file);
-        let files: Vec<_> = whole.dropped.iter().copied().filter(of_users).collect();
-        let commit = whole.ended.filter(|_| !is_seen && !files.is_empty())?;
-        Some(UnexplainedDrop { xid: whole.xid, commit, files })
+        let is_seen = !deeds.classes.is_empty() && deeds.unknown == 0;
+        let of_seen: HashSet<RelFileLocator> =
+            deeds.classes.iter().filter_map(|touched| touched.row.file).collect();
+        let is_left = |file: &RelFileLocator| {
+            !is_of_system(*file) && !self.history.is_mapped(*file) && !of_seen.contains(file)
+        };
+        let commit = whole.ended.filter(|_| !is_seen)?;
+        let files: Vec<_> = whole.dropped.iter().copied().filter(is_left).collect();
+        (!files.is_empty()).then_some(UnexplainedDrop { xid: whole.xid, commit, files })
     }
 
     /// All events, with names that were learnt after them, or that `others` know.

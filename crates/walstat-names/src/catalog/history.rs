@@ -87,6 +87,8 @@ pub struct Touched<R> {
     pub inserted: Option<Lsn>,
     /// Where it was deleted, or updated.
     pub ended: Option<Lsn>,
+    /// Whether it is a newer version of a row: there was another one before.
+    pub is_update: bool,
 }
 
 /// A row of `pg_database`.
@@ -239,16 +241,17 @@ impl History {
                 deeds.unknown += 1;
                 continue;
             };
+            let is_update = row.is_update();
             match decode(place.table, row, self.store.layout()) {
                 Some(Row::Class(class)) => {
                     let row = self.class_version(&class, place.file);
-                    deeds.classes.push(Touched { row, inserted, ended });
+                    deeds.classes.push(Touched { row, inserted, ended, is_update });
                 }
                 Some(Row::Database(oid, name, _)) => {
                     let name = String::from_utf8_lossy(name).into();
                     let invalid_since = self.invalid.get(&place).copied();
                     let row = DatabaseVersion { oid, name, invalid_since };
-                    deeds.databases.push(Touched { row, inserted, ended });
+                    deeds.databases.push(Touched { row, inserted, ended, is_update });
                 }
                 _ => deeds.unknown += 1,
             }
