@@ -185,16 +185,20 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
         RelationArg::File(file) => return [event.file, event.new_file].contains(&Some(*file)),
         RelationArg::Name(name) => &name.parts,
     };
-    let is_called = |schema: &Option<Arc<str>>, name: Option<&str>| {
-        let own = [event.database.as_deref(), schema.as_deref(), name];
+    let is_called = |database: &Option<Arc<str>>, schema: &Option<Arc<str>>, name: Option<&str>| {
+        let own = [database.as_deref(), schema.as_deref(), name];
         let asked = asked.iter().map(|part| Some(part.as_str()));
         own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
     };
     let is_of_database = [EventKind::CreateDatabase, EventKind::DropDatabase].contains(&event.kind);
     let is_called_database = is_of_database
         && matches!(asked.as_slice(), [name] if event.database.as_deref() == Some(name));
-    let own = [&event.table, &event.index].map(|name| (&event.schema, name.as_deref()));
-    let others = event.names.iter().map(|name| (&name.schema, Some(&*name.relation)));
-    own.into_iter().chain(others).any(|(schema, name)| is_called(schema, name))
+    let own = [&event.table, &event.index];
+    let own = own.map(|name| (&event.database, &event.schema, name.as_deref()));
+    let others = event.names.iter().map(|name| {
+        let database = if name.database.is_some() { &name.database } else { &event.database };
+        (database, &name.schema, Some(&*name.relation))
+    });
+    own.into_iter().chain(others).any(|(database, schema, name)| is_called(database, schema, name))
         || is_called_database
 }

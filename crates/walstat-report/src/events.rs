@@ -138,7 +138,7 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
 
 /// A name with its schema.
 fn called(name: &Name) -> String {
-    let parts = [name.schema.as_deref(), Some(&*name.relation)];
+    let parts = [name.database.as_deref(), name.schema.as_deref(), Some(&*name.relation)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
