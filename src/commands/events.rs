@@ -19,7 +19,8 @@ use walstat_analyse::events::{EventKind, Events, TableEvent};
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
-use walstat_read::input::label;
+use walstat_read::input::label::{self, BackupLabel};
+use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
 use walstat_report::events::{Counted, report};
 use walstat_report::known::Known;
@@ -72,7 +73,8 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
         note = chosen.note;
         chosen.events
     };
-    let mut told = report(paths, plan, scanned, known, is_verified, backup_start(args), chosen);
+    let backup = backup_start(args, &plan);
+    let mut told = report(paths, plan, scanned, known, is_verified, backup, chosen);
     told.notes.extend(note.clone());
     told.warnings.extend(note);
     Ok(told)
@@ -87,13 +89,17 @@ fn called(event: &TableEvent) -> Vec<&str> {
 /// Whether a name was typed as events print it: without quotes.
 fn is_printed_as(event: &TableEvent, text: &str) -> bool {
     let printed = called(event).join(".");
-    printed.strip_suffix(text).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    visible(&printed)
+        .strip_suffix(text)
+        .is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// Where the base backup begins that names come from, if it is one.
-fn backup_start(args: &EventsArgs) -> Option<Lsn> {
-    let label = label::read(args.names.data_directory.as_deref()?).ok()?.label;
-    Some(label.start)
+/// Where the base backup begins that names come from, if it is one, and of this cluster.
+fn backup_start(args: &EventsArgs, plan: &Plan) -> Option<Lsn> {
+    let BackupLabel { label, control, .. } =
+        label::read(args.names.data_directory.as_deref()?).ok()?;
+    let wal = plan.geometry.system_identifier;
+    control.is_none_or(|control| control.system_identifier == wal).then_some(label.start)
 }
 
 /// Which events are told.
@@ -185,16 +191,20 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
         RelationArg::File(file) => return [event.file, event.new_file].contains(&Some(*file)),
         RelationArg::Name(name) => &name.parts,
     };
-    let is_called = |schema: &Option<Arc<str>>, name: Option<&str>| {
-        let own = [event.database.as_deref(), schema.as_deref(), name];
+    let is_called = |database: &Option<Arc<str>>, schema: &Option<Arc<str>>, name: Option<&str>| {
+        let own = [database.as_deref(), schema.as_deref(), name];
         let asked = asked.iter().map(|part| Some(part.as_str()));
         own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
     };
     let is_of_database = [EventKind::CreateDatabase, EventKind::DropDatabase].contains(&event.kind);
     let is_called_database = is_of_database
         && matches!(asked.as_slice(), [name] if event.database.as_deref() == Some(name));
-    let own = [&event.table, &event.index].map(|name| (&event.schema, name.as_deref()));
-    let others = event.names.iter().map(|name| (&name.schema, Some(&*name.relation)));
-    own.into_iter().chain(others).any(|(schema, name)| is_called(schema, name))
+    let own = [&event.table, &event.index];
+    let own = own.map(|name| (&event.database, &event.schema, name.as_deref()));
+    let others = event.names.iter().map(|name| {
+        let database = if name.database.is_some() { &name.database } else { &event.database };
+        (database, &name.schema, Some(&*name.relation))
+    });
+    own.into_iter().chain(others).any(|(database, schema, name)| is_called(database, schema, name))
         || is_called_database
 }

@@ -20,7 +20,8 @@ const TOLD: usize = 5;
 /// Writes a table for people, and what to put into the configuration.
 pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     if report.events.is_empty() {
-        return writeln!(out, "No such event from {} to {}.", report.range.start, report.range.end);
+        writeln!(out, "No such event from {} to {}.", report.range.start, report.range.end)?;
+        return elsewhere(report, out);
     }
     // Names may be long, and come last.
     let mut table = plain(&["Time (UTC)", "Event", "Rows", "Xid", "Outcome", "Table"]);
@@ -38,7 +39,20 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         ]);
     }
     writeln!(out, "{}\n", table.trim_fmt())?;
+    elsewhere(report, out)?;
     recovery(report, out)
+}
+
+/// What happened on a timeline that was left may be what is looked for, and is not told above.
+fn elsewhere(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    for timeline in &report.other_timelines {
+        writeln!(
+            out,
+            "There is WAL of timeline {timeline} that the one followed has left: what was done there, and \
+             how it ended, -t {timeline} tells."
+        )?;
+    }
+    Ok(())
 }
 
 /// Where recovery stops before the events for which somebody would want that.
@@ -52,7 +66,8 @@ fn recovery(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
                 "Not committed in this WAL: recover to its end, or give newer WAL (pg_wal) too."
             )
         } else {
-            writeln!(out, "All of it was rolled back, so there is nothing to recover.")
+            let there = if report.other_timelines.is_empty() { "" } else { " on this timeline" };
+            writeln!(out, "All of it was rolled back{there}, so there is nothing to recover.")
         };
     }
     let file = report.settings.file;

@@ -286,6 +286,41 @@ fn files_that_are_dropped_and_of_which_nothing_is_seen_are_said() {
     }
 }
 
+/// What of the same WAL with all that comes before is told of a transaction, no part of that WAL contradicts:
+/// where rows before are not known, nothing is claimed of them.
+#[test]
+fn a_part_of_the_wal_tells_nothing_that_all_of_it_does_not() {
+    let identity = |event: &Value| ["lsn", "event", "xid"].map(|name| key(event, name).to_owned());
+    let mut compared = 0;
+    for name in ["pg9.6-mixed", "pg12-mixed", "pg15-mixed", "pg17-mixed", "pg16-workload"] {
+        let wal = sample(name).wal;
+        let whole = events(&wal, &["--min-rows", "1"]);
+        let known: Vec<_> = whole.iter().map(identity).collect();
+        for start in whole.iter().step_by(whole.len() / 8 + 1) {
+            let start = key(start, "lsn");
+            let of_files = events(&wal, &["--min-rows", "4000000000", "-s", start]);
+            for event in of_files {
+                assert!(known.contains(&identity(&event)), "{name} from {start}: {event}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+/// What was done on a timeline that was left is told with `-t`, and that is said to people.
+#[test]
+fn timelines_that_were_left_are_said() {
+    let wal = sample("timeline").wal;
+    let said = "There is WAL of timeline 1 that the one followed has left";
+    let shown =
+        |words: &[&str]| walstat(&[&["events", text(&wal)], words].concat()).exits(0).stdout;
+    assert!(shown(&[]).contains(said), "{}", shown(&[]));
+    let none = shown(&["-R", "nowhere"]);
+    assert!(none.contains("No such event") && none.contains(said), "{none}");
+    assert!(!shown(&["-t", "1"]).contains("timeline 1 that"), "{}", shown(&["-t", "1"]));
+}
+
 /// Deletes of few rows are no events, and that is said; names are offered as they are to be typed.
 #[test]
 fn what_a_name_without_events_may_need_is_said() {
@@ -365,6 +400,21 @@ fn what_lies_before_the_backup_is_said() {
     let last = key(&all[all.len() - 1], "xid");
     let told = walstat(&[&words[..], &["-x", last]].concat()).exits(0).stdout;
     assert!(!told.contains(remark) && told.contains("recovery_target_lsn"), "{told}");
+}
+
+/// Where the backup of another cluster begins says nothing of this one.
+#[test]
+fn the_backup_of_another_cluster_is_before_nothing() {
+    let foreign = fixtures().join("backup/base");
+    let wal = sample("pg14-mixed").wal;
+    let words = ["events", text(&wal), "--data-directory", text(&foreign)];
+    let ran = walstat(&words).exits(0);
+    assert!(
+        ran.stderr.contains("expected") && !ran.stderr.contains("lie before"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stdout.contains("began after this event"), "{}", ran.stdout);
 }
 
 /// Damage is a problem; what lies around it is told.

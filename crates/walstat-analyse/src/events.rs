@@ -90,6 +90,8 @@ pub struct TableEvent {
 /// A name that a relation had.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
+    /// The database, where that was called otherwise then.
+    pub database: Option<Arc<str>>,
     /// The schema.
     pub schema: Option<Arc<str>>,
     /// The relation.
@@ -114,7 +116,7 @@ pub struct EventsFound {
     pub events: Vec<TableEvent>,
     /// Rows of `pg_class` and `pg_database` that were changed and of which nothing is known but that.
     pub unknown: usize,
-    /// Transactions that took files away, and of whose changes of `pg_class` nothing is seen.
+    /// Transactions that took files away without a change of `pg_class` that is seen.
     pub unexplained: Vec<UnexplainedDrop>,
 }
 

@@ -288,8 +288,9 @@ pub fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
     }
 }
 
-/// What is verified and not counted: segments of timelines that the one followed has left.
-fn not_counted(plan: &Plan) -> Vec<String> {
+/// Segments that the timeline followed has left: how many of each timeline, and how many `.partial` of which
+/// a newer timeline has the whole.
+pub(crate) fn left_aside(plan: &Plan) -> (BTreeMap<u32, usize>, usize) {
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     let bytes = plan.geometry.segment_bytes;
     let left = plan.files.keys().filter(|(timeline, number)| {
@@ -297,6 +298,12 @@ fn not_counted(plan: &Plan) -> Vec<String> {
     });
     let (partial, left): (Vec<_>, Vec<_>) = left.partition(|key| plan.is_replaced_partial(key));
     left.iter().for_each(|(timeline, _)| *counts.entry(*timeline).or_default() += 1);
+    (counts, partial.len())
+}
+
+/// What is verified and not counted: segments of timelines that the one followed has left.
+fn not_counted(plan: &Plan) -> Vec<String> {
+    let (counts, partial) = left_aside(plan);
     let note = |(timeline, count): (u32, usize)| {
         let segments = if count == 1 { "segment" } else { "segments" };
         let followed = plan.timeline;
@@ -305,10 +312,8 @@ fn not_counted(plan: &Plan) -> Vec<String> {
              {followed} is followed (-t {timeline} counts them)"
         )
     };
-    let not_read = (!partial.is_empty()).then(|| {
-        let count = partial.len();
-        format!("{count} .partial not read: a newer timeline has the whole segment")
-    });
+    let not_read = (partial > 0)
+        .then(|| format!("{partial} .partial not read: a newer timeline has the whole segment"));
     counts.into_iter().map(note).chain(not_read).collect()
 }
 

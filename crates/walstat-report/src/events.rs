@@ -1,7 +1,7 @@
 //! The events of WAL, as they are told.
 
 use super::assemble::{Gathered, ReportOptions, assemble};
-use super::build::{Request, rfc3339};
+use super::build::{Request, left_aside, rfc3339};
 use super::known::Known;
 use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
@@ -65,6 +65,7 @@ pub fn report(
             rows.len()
         ));
     }
+    let other_timelines = left_aside(&plan).0.into_keys().collect();
     let request = Request {
         command: CommandName::Events,
         dimensions: Dimensions::default(),
@@ -74,7 +75,7 @@ pub fn report(
     };
     let gathered = Gathered::plain(paths, plan, scanned);
     let report = assemble(gathered, &request, &ReportOptions::default()).report;
-    EventsReport::new(report, rows, warnings, settings)
+    EventsReport::new(report, rows, warnings, settings, other_timelines)
 }
 
 /// What is said of transactions whose changes of `pg_class` are not seen.
@@ -94,10 +95,11 @@ fn unexplained(drops: &[UnexplainedDrop]) -> Option<String> {
     }
     (!drops.is_empty()).then(|| {
         format!(
-            "events are missing, like DROP TABLE or TRUNCATE, of transactions that removed files of tables \
+            "events may be missing, like DROP TABLE or TRUNCATE, of transactions that removed files of tables \
              or indexes without a change of pg_class that is seen: {}; they began before the WAL that is \
-             read, or pg_class was written anew (VACUUM FULL) before it: earlier WAL, or a data directory \
-             from after that (--data-directory), shows what they did; recovery_target_lsn with one of these \
+             read, or it has no image of the page of the row, or pg_class was written anew (VACUUM FULL) \
+             before it: earlier WAL, or a data directory from before them and after that \
+             (--data-directory), shows what they did; recovery_target_lsn with one of these \
              places, not inclusive, stops before it",
             named.join(", ")
         )
@@ -136,7 +138,7 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
 
 /// A name with its schema.
 fn called(name: &Name) -> String {
-    let parts = [name.schema.as_deref(), Some(&*name.relation)];
+    let parts = [name.database.as_deref(), name.schema.as_deref(), Some(&*name.relation)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 

@@ -34,10 +34,21 @@ fn the_paper_leads_back_to_the_table() {
         cluster.psql(&["-c", "\\connect shop", "-c", statement])
     };
     in_shop(&cluster, "CREATE TABLE orders AS SELECT i AS id FROM generate_series(1, 1234) i");
-    in_shop(&cluster, "CREATE TABLE items (id int PRIMARY KEY, note text)");
+    // In a tablespace: neither this server's files nor the backup's may be touched.
+    shell(&home, "mkdir place");
+    cluster.sql(&format!("CREATE TABLESPACE place LOCATION '{}/place'", home.display()));
+    in_shop(&cluster, "CREATE TABLE items (id int PRIMARY KEY, note text) TABLESPACE place");
     in_shop(&cluster, "INSERT INTO items SELECT i, 'old' FROM generate_series(1, 2000) i");
     let connection = cluster.connection().join(" ");
-    shell(&home, &format!("pg_basebackup {connection} -c fast -X none -D backup 2>/dev/null"));
+    // What ALTER SYSTEM has set is in the backup too, and has no say on the second server.
+    cluster.sql("ALTER SYSTEM SET archive_mode = on");
+    let places = format!("-T {0}/place={0}/place_of_backup", home.display());
+    shell(
+        &home,
+        &format!("pg_basebackup {connection} -c fast -X none {places} -D backup 2>/dev/null"),
+    );
+    let files_of_backup = "find place_of_backup -type f -exec md5sum {} + | sort";
+    let backup_before = shell(&home, files_of_backup);
     in_shop(&cluster, "INSERT INTO orders VALUES (1235)");
     // A hot standby opens after the backup's own WAL, segments before the target, with more in each than a
     // server reads ahead.
@@ -57,7 +68,7 @@ fn the_paper_leads_back_to_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/recovery.md");
     let paper = fs::read_to_string(path).expect("the paper");
     let commands = commands(&paper);
-    assert_eq!(commands.len(), 4, "{commands:?}");
+    assert_eq!(commands.len(), 5, "{commands:?}");
     let here = home.display().to_string();
     let walstat = Path::new(env!("CARGO_BIN_EXE_walstat"));
     // Where the servers' user can run it.
@@ -78,8 +89,9 @@ fn the_paper_leads_back_to_the_table() {
         said.push(shell(&home, &limited));
     }
     assert!(said[0].contains("# drop_table, shop.public.orders"), "{}", said[0]);
-    assert!(said[2].contains("81235"), "{}", said[2]);
+    assert!(said[3].contains("81235"), "{}", said[3]);
     assert_eq!(in_shop(&cluster, "SELECT count(*), max(id) FROM orders"), "81235|81235");
+    assert_eq!(shell(&home, files_of_backup), backup_before);
     // What is missing is back, and what came since is as it was.
     let items = "SELECT count(*), max(id), sum((note = 'new')::int) FROM items";
     assert_eq!(in_shop(&cluster, items), "2001|2001|2");

@@ -21,7 +21,7 @@ const BEFORE: [&str; 11] = [
 ];
 
 /// Statements, with the events that each is from 1000 rows on; and the first release that has them.
-const STATEMENTS: [(u32, &str, &[&str]); 22] = [
+const STATEMENTS: [(u32, &str, &[&str]); 23] = [
     (10, "UPDATE orders SET note = 'changed' WHERE id < 9", &[]),
     (10, "REFRESH MATERIALIZED VIEW CONCURRENTLY summary", &[]),
     (10, "REFRESH MATERIALIZED VIEW summary", &["rewrite summary"]),
@@ -59,7 +59,8 @@ const STATEMENTS: [(u32, &str, &[&str]); 22] = [
     (10, "ALTER TABLE parts DETACH PARTITION parts_2", &[]),
     (10, "ALTER TABLE orders RENAME TO orders_of_2026", &[]),
     (10, "DELETE FROM orders_of_2026", &[]),
-    (10, "DROP SCHEMA old CASCADE", &["drop_table one", "drop_table two"]),
+    (10, "ALTER SCHEMA old RENAME TO older", &[]),
+    (10, "DROP SCHEMA older CASCADE", &["drop_table one", "drop_table two"]),
     (
         10,
         "DROP TABLE parts, orders_of_2026 CASCADE",
@@ -102,6 +103,8 @@ fn statements_are_told(server: &Server) {
     let events = report["events"].as_array().expect("events");
     for (name, want) in [
         ("public.typed", "drop_table gone"),
+        ("old.one", "drop_table one"),
+        ("older.one", "drop_table one"),
         ("orders", "drop_table orders_of_2026"),
         ("\"Sales dept\"", "drop_table Sales dept"),
         ("postgres.public.Sales dept", "drop_table Sales dept"),

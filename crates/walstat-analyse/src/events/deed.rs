@@ -115,9 +115,11 @@ impl Whole {
         if let Some(no_return) = no_return.filter(|place| *place < end) {
             return RecoveryTarget { lsn: no_return, xid: None, time: None };
         }
-        // By time recovery stops at the first end of a transaction that is later: that must be this one.
+        // By time recovery stops at the first end of a transaction that is later, or if it is not inclusive,
+        // as late: either must be this one. Its own time would be too late for one that is inclusive.
+        let before = self.time.and_then(|time| time.0.checked_sub(1)).map(Time);
         let is_first = |time: &Time| self.before.latest.is_none_or(|latest| latest < *time);
-        let time = self.time.filter(is_first).map(|time| Time(time.0 - 1));
+        let time = before.filter(is_first);
         RecoveryTarget { lsn: end, xid: self.time.map(|_| self.xid), time }
     }
 }
@@ -172,6 +174,37 @@ pub(super) fn rewritten(deeds: &Deeds) -> BTreeMap<RelFileLocator, Rewritten> {
 mod tests {
     use super::*;
 
+    /// A server stops before the first end of which the time is later than the target (inclusive), or not
+    /// earlier (not inclusive): `recoveryStopsBefore`.
+    #[test]
+    fn by_time_recovery_stops_at_the_transaction_or_there_is_no_time() {
+        let own = 1_000_000;
+        for (latest, told) in [(own - 2, true), (own - 1, false), (own, false), (own + 5, false)] {
+            let whole = Whole {
+                files: BTreeMap::new(),
+                database_drop: None,
+                dropped: Box::default(),
+                xid: 700,
+                xids: [700].into(),
+                outcome: TransactionOutcome::Committed,
+                ended: Some(Lsn(8000)),
+                time: Some(Time(own)),
+                was_prepared: false,
+                before: Before { latest: Some(Time(latest)), ..Before::default() },
+            };
+            let target = whole.target(Lsn(7000), None);
+            assert_eq!((target.lsn, target.xid), (Lsn(8000), Some(700)));
+            assert_eq!(target.time.is_some(), told, "{latest}");
+            let Some(Time(target)) = target.time else { continue };
+            for stops in
+                [|end: i64, target: i64| end > target, |end: i64, target: i64| end >= target]
+            {
+                assert!(!stops(latest, target), "the one before is replayed");
+                assert!(stops(own, target), "and this one is not");
+            }
+        }
+    }
+
     /// TRUNCATE, then ALTER TABLE twice, in one transaction.
     #[test]
     fn the_file_that_a_new_version_has_first_is_the_copy() {
@@ -188,6 +221,7 @@ mod tests {
             },
             inserted: Some(Lsn(lsn)),
             ended: None,
+            is_update: false,
         };
         let classes = vec![
             version(20, 102, 40),

@@ -41,7 +41,13 @@ pub(super) fn told(scene: Scene<'_>) -> Vec<Deed> {
     let deeds = scene.deeds;
     let chains = chains(deeds);
     let swapped = swapped(&chains);
-    let mut told = RelationDeeds { scene, tables: Tables::default(), swapped, told: Vec::new() };
+    let mut told = RelationDeeds {
+        is_all_seen: is_all_seen(deeds, &chains),
+        scene,
+        tables: Tables::default(),
+        swapped,
+        told: Vec::new(),
+    };
     for (key, chain) in chains.iter().filter(|(_, chain)| chain.is_table()) {
         told.table(*key, chain);
     }
@@ -63,6 +69,11 @@ fn chains(deeds: &Deeds) -> BTreeMap<Key, Chain<'_>> {
         chain.versions.sort_by_key(|touched| touched.inserted);
     }
     chains
+}
+
+/// Whether each row that is not known is the one before a row that is: of none is nothing seen at all.
+fn is_all_seen(deeds: &Deeds, chains: &BTreeMap<Key, Chain<'_>>) -> bool {
+    deeds.unknown <= chains.values().filter(|chain| chain.lacks_first()).count()
 }
 
 /// Indexes that took the place of other ones: the last step but one of REINDEX CONCURRENTLY gives the new
@@ -113,9 +124,14 @@ impl<'d> Chain<'d> {
         is_renamed.then_some((key, first, last))
     }
 
+    /// Whether it was there before, and how is not known.
+    fn lacks_first(&self) -> bool {
+        self.first().is_some_and(|first| first.inserted.is_some() && first.is_update)
+    }
+
     /// Where it was made, if it was not there before.
     fn created(&self) -> Option<Lsn> {
-        self.first()?.inserted
+        self.first().filter(|first| !first.is_update)?.inserted
     }
 
     /// Where it was dropped, if it is there no more.
@@ -141,6 +157,7 @@ impl<'d> Chain<'d> {
 
 /// What one transaction did to relations, as it is found out.
 struct RelationDeeds<'t> {
+    is_all_seen: bool,
     scene: Scene<'t>,
     tables: Tables,
     /// Indexes that took the place of others, with the files of these.
@@ -179,11 +196,29 @@ impl RelationDeeds<'_> {
             }
             self.tell(EventKind::CreateTable, end, subject(), Files::only(last.row.file));
         } else {
+            self.rewritten_first(key, chain);
             self.table_files(key, chain);
+            if chain.lacks_first() {
+                // What is done to its indexes is no event, whatever was done to it.
+                self.tables.truncated.insert(key);
+            }
         }
         if let Some(end) = chain.dropped().filter(|_| !is_oid_of_system(key.1)) {
             self.tables.dropped.insert(key);
             self.tell(EventKind::DropTable, end, subject(), Files::only(last.row.file));
+        }
+    }
+
+    /// A table that has been written anew where the first version of it is made that is known. Another file
+    /// alone does not tell TRUNCATE from another tablespace, nor that it is another one.
+    fn rewritten_first(&mut self, key: Key, chain: &Chain<'_>) {
+        let Some(first) = chain.first().filter(|_| chain.lacks_first()) else { return };
+        let rewritten = first.row.file.and_then(|file| self.scene.rewritten.get(&file));
+        let is_copy = rewritten.is_some_and(|rewritten| rewritten.is_copy);
+        if let Some(end) = first.inserted.filter(|_| is_copy) {
+            self.tables.rewritten.insert(key);
+            let files = Files { file: None, new_file: first.row.file };
+            self.tell(EventKind::Rewrite, end, Subject::Relation(first.row.clone(), None), files);
         }
     }
 
@@ -264,7 +299,7 @@ impl RelationDeeds<'_> {
     fn index(&mut self, key: Key, chain: &Chain<'_>) {
         let Some(last) = chain.last() else { return };
         let table = self.scene.history.table_of_index(key.0, key.1);
-        if self.is_of_toast(key.0, table) {
+        if self.is_of_toast(key.0, table) || !self.is_certain(key, table) {
             return;
         }
         let goes_with = |sets: &[&BTreeSet<Key>]| match table {
@@ -306,6 +341,13 @@ impl RelationDeeds<'_> {
         }
     }
 
+    /// Whether what is done to an index is its own, or its table's that is seen: where a row is not known,
+    /// that may be of the table.
+    fn is_certain(&self, (database, _): Key, table: Option<u32>) -> bool {
+        let is_it = |row: &ClassVersion| (row.database, Some(row.oid)) == (database, table);
+        self.is_all_seen || self.scene.deeds.classes.iter().any(|touched| is_it(&touched.row))
+    }
+
     fn is_of_toast(&mut self, database: u32, table: Option<u32>) -> bool {
         let table = table.and_then(|oid| self.scene.history.class(database, oid));
         table.is_some_and(|table| table.kind == kind::TOAST)
@@ -320,7 +362,8 @@ impl RelationDeeds<'_> {
             versions.sort_by_key(|touched| touched.inserted);
             let (Some(first), Some(last)) = (versions.first(), versions.last()) else { continue };
             let name: Arc<str> = Arc::from(&*last.row.name);
-            if let Some(end) = first.inserted.filter(|_| !is_oid_of_system(last.row.oid)) {
+            let is_made = !first.is_update && !is_oid_of_system(last.row.oid);
+            if let Some(end) = first.inserted.filter(|_| is_made) {
                 let subject = Subject::Database(Arc::clone(&name));
                 self.tell(EventKind::CreateDatabase, end, subject, Files::default());
             }
@@ -352,5 +395,35 @@ struct Files {
 impl Files {
     fn only(file: Option<RelFileLocator>) -> Files {
         Files { file, new_file: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(oid: u32, kind: u8, is_update: bool) -> Touched<ClassVersion> {
+        let row = ClassVersion {
+            database: 5,
+            oid,
+            name: "t".into(),
+            namespace: 2200,
+            file: Some(RelFileLocator { tablespace: 1663, database: 5, relfilenode: oid + 7 }),
+            kind,
+            rewrites: None,
+        };
+        Touched { row, inserted: Some(Lsn(80)), ended: None, is_update }
+    }
+
+    /// TRUNCATE gives a table a newer row with another file; the one before may not be known.
+    #[test]
+    fn a_newer_row_alone_is_of_nothing_that_was_made() {
+        let classes = vec![version(16384, b'r', true), version(16390, b'r', false)];
+        let deeds = Deeds { classes, unknown: 1, ..Deeds::default() };
+        let chains = chains(&deeds);
+        let made = chains.values().map(Chain::created).collect::<Vec<_>>();
+        assert_eq!(made, [None, Some(Lsn(80))]);
+        assert!(is_all_seen(&deeds, &chains), "the row before the first is the unknown one");
+        assert!(!is_all_seen(&Deeds { unknown: 2, ..Deeds::default() }, &chains));
     }
 }

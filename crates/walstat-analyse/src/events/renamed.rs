@@ -1,33 +1,161 @@
-//! Names of relations that had several: what was renamed, or put into another schema, is found by each.
+//! Names of relations that had several: what was renamed, or put into another schema, is found by each, and
+//! so is what is in a schema or database that was renamed.
 
 use super::Name;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use walstat_names::catalog::history::{ClassVersion, Deeds, History};
+use walstat_format::lsn::Lsn;
+use walstat_names::catalog::history::{Deeds, History};
 
-/// Of each relation that had several names, by database and oid.
+/// By the oids of a database and of what is in it; those of databases are in database 0.
+type Key = (u32, u32);
+
+/// What relations, schemas and databases were called, and from where on: ends of the records that said so.
 #[derive(Default)]
-pub(super) struct Renamed(HashMap<(u32, u32), BTreeSet<Name>>);
+pub(super) struct Renamed {
+    relations: HashMap<Key, Life<(u32, Arc<str>)>>,
+    /// Schemas, and databases.
+    others: HashMap<Key, Life<Arc<str>>>,
+}
 
-impl Renamed {
-    /// Takes note of the relations that one transaction renamed.
-    pub(super) fn note(&mut self, deeds: &Deeds, history: &mut History) {
-        let mut first: HashMap<(u32, u32), &ClassVersion> = HashMap::new();
-        for class in deeds.classes.iter().map(|touched| &touched.row) {
-            let key = (class.database, class.oid);
-            let other = *first.entry(key).or_insert(class);
-            if (&other.name, other.namespace) != (&class.name, class.namespace) {
-                let names = self.0.entry(key).or_default();
-                names.extend([other, class].map(|class| Name {
-                    schema: history.schema(class.database, class.namespace),
-                    relation: Arc::from(&*class.name),
-                }));
-            }
+/// What something was called from where on.
+struct Life<N> {
+    since: Vec<(Lsn, N)>,
+    /// Where it was dropped.
+    until: Lsn,
+}
+
+impl<N: Clone + PartialEq> Life<N> {
+    /// What is met for the first time; it may have been there before.
+    fn new(since: Lsn, name: N) -> Life<N> {
+        Life { since: vec![(since, name)], until: Lsn::MAX }
+    }
+
+    fn call(&mut self, since: Lsn, name: N) {
+        if self.since.last().is_none_or(|(_, last)| *last != name) {
+            self.since.push((since, name));
         }
     }
 
-    /// All names of a relation that had several.
-    pub(super) fn names(&self, database: u32, oid: u32) -> impl Iterator<Item = &Name> {
-        self.0.get(&(database, oid)).into_iter().flatten()
+    /// The names that it had from one place to another, each with where it had it.
+    fn between(&self, from: Lsn, to: Lsn) -> impl Iterator<Item = (Lsn, Lsn, &N)> {
+        let ends = self.since.iter().skip(1).map(|(since, _)| *since).chain([self.until]);
+        let epochs = self.since.iter().zip(ends);
+        epochs.filter_map(move |((since, name), end)| {
+            let (begin, end) = ((*since).max(from), end.min(to));
+            (begin <= end).then_some((begin, end, name))
+        })
+    }
+}
+
+impl Renamed {
+    /// Takes note of what one transaction called the relations, schemas and databases that it changed.
+    pub(super) fn note(&mut self, deeds: &Deeds, is_undone: bool) {
+        let mut classes: Vec<_> = deeds.classes.iter().collect();
+        classes.sort_by_key(|touched| touched.inserted);
+        let mut before: HashMap<Key, (u32, Arc<str>)> = HashMap::new();
+        for touched in classes {
+            let class = &touched.row;
+            let key = (class.database, class.oid);
+            let name = (class.namespace, Arc::from(&*class.name));
+            let is_new = touched.inserted.is_some() && !touched.is_update;
+            let at = touched.inserted.unwrap_or_default();
+            let since = if is_new { at } else { Lsn::default() };
+            let life = self.relations.entry(key);
+            let life = life.or_insert_with(|| Life::new(since, name.clone()));
+            life.call(at, name.clone());
+            before.entry(key).or_insert(name);
+            // The last version decides: others end by being updated.
+            life.until = touched.ended.unwrap_or(Lsn::MAX);
+        }
+        if is_undone {
+            for (key, name) in before {
+                if let Some(life) = self.relations.get_mut(&key) {
+                    let last = life.since.last().map(|(since, _)| *since);
+                    life.call(last.unwrap_or_default(), name);
+                    life.until = Lsn::MAX;
+                }
+            }
+            return;
+        }
+        let schemas = deeds.schemas.iter().map(|touched| {
+            let schema = &touched.row;
+            ((schema.database, schema.oid), &schema.name, touched.inserted)
+        });
+        let databases = deeds
+            .databases
+            .iter()
+            .map(|touched| ((0, touched.row.oid), &touched.row.name, touched.inserted));
+        let mut others: Vec<_> = schemas.chain(databases).collect();
+        others.sort_by_key(|(_, _, inserted)| *inserted);
+        for (key, name, inserted) in others {
+            let name: Arc<str> = Arc::from(&**name);
+            let life = self.others.entry(key);
+            let life = life.or_insert_with(|| Life::new(Lsn::default(), name.clone()));
+            life.call(inserted.unwrap_or_default(), name);
+        }
+    }
+
+    /// All names of a relation that had several; `now`: what its database is called by the event.
+    pub(super) fn names(
+        &self,
+        (database, oid): Key,
+        now: Option<&str>,
+        history: &mut History,
+    ) -> BTreeSet<Name> {
+        let mut names = BTreeSet::new();
+        let known = self.relations.get(&(database, oid));
+        if self.others.is_empty() && known.is_none_or(|life| life.since.len() == 1) {
+            return names;
+        }
+        // Its own row was not changed, that of its schema or database was.
+        let class = if known.is_none() { history.class(database, oid) } else { None };
+        let made = class.map(|class| (class.namespace, Arc::from(&*class.name)));
+        let made = made.map(|name| Life::new(Lsn::default(), name));
+        let Some(life) = known.or(made.as_ref()) else { return names };
+        for (from, to, (namespace, relation)) in life.between(Lsn::default(), Lsn::MAX) {
+            let schema = self.others.get(&(database, *namespace));
+            let schemas: Vec<(Lsn, Lsn, Option<Arc<str>>)> = match schema {
+                Some(schema) => {
+                    let epochs = schema.between(from, to);
+                    epochs.map(|(from, to, name)| (from, to, Some(Arc::clone(name)))).collect()
+                }
+                None => vec![(from, to, None)],
+            };
+            for (from, to, schema) in schemas {
+                let schema = schema.or_else(|| history.schema(database, *namespace));
+                let life = self.others.get(&(0, database));
+                let databases = life.into_iter().flat_map(|life| life.between(from, to));
+                let others = databases.filter(|(_, _, name)| Some(&***name) != now);
+                let others: Vec<_> = others.map(|(_, _, name)| Some(Arc::clone(name))).collect();
+                names.extend(others.into_iter().chain([None]).map(|database| Name {
+                    database,
+                    schema: schema.clone(),
+                    relation: Arc::clone(relation),
+                }));
+            }
+        }
+        if names.len() > 1 { names } else { BTreeSet::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_schema_are_those_of_the_time_of_the_relation() {
+        let mut schema = Life::new(Lsn(0), "first");
+        schema.call(Lsn(3), "second");
+        schema.call(Lsn(3), "second");
+        schema.call(Lsn(6), "third");
+        let names = |life: &Life<_>, from, to| {
+            life.between(from, to).map(|(.., name)| *name).collect::<Vec<&str>>()
+        };
+        assert_eq!(names(&schema, Lsn(0), Lsn::MAX), ["first", "second", "third"]);
+        assert_eq!(names(&schema, Lsn(4), Lsn(5)), ["second"]);
+        assert_eq!(names(&schema, Lsn(4), Lsn::MAX), ["second", "third"]);
+        schema.until = Lsn(7);
+        assert_eq!(names(&schema, Lsn(8), Lsn::MAX), [""; 0]);
     }
 }

@@ -117,7 +117,7 @@ impl Teller {
         let deeds = self.history.ended(&whole.xids, commits);
         self.unknown += deeds.unknown;
         self.unexplained.extend(self.unexplained_by(whole, &deeds));
-        self.renamed.note(&deeds, &mut self.history);
+        self.renamed.note(&deeds, commits == Some(false));
         let mut scene = Scene {
             history: &mut self.history,
             places: &self.places,
@@ -139,12 +139,15 @@ impl Teller {
 
     /// The files that a transaction took away without a change of `pg_class` that is seen.
     fn unexplained_by(&self, whole: &Whole, deeds: &Deeds) -> Option<UnexplainedDrop> {
-        let is_seen = !deeds.classes.is_empty() || deeds.unknown > 0;
-        let of_users =
-            |file: &RelFileLocator| !is_of_system(*file) && !self.history.is_mapped(*file);
-        let files: Vec<_> = whole.dropped.iter().copied().filter(of_users).collect();
-        let commit = whole.ended.filter(|_| !is_seen && !files.is_empty())?;
-        Some(UnexplainedDrop { xid: whole.xid, commit, files })
+        let is_seen = !deeds.classes.is_empty() && deeds.unknown == 0;
+        let of_seen: HashSet<RelFileLocator> =
+            deeds.classes.iter().filter_map(|touched| touched.row.file).collect();
+        let is_left = |file: &RelFileLocator| {
+            !is_of_system(*file) && !self.history.is_mapped(*file) && !of_seen.contains(file)
+        };
+        let commit = whole.ended.filter(|_| !is_seen)?;
+        let files: Vec<_> = whole.dropped.iter().copied().filter(is_left).collect();
+        (!files.is_empty()).then_some(UnexplainedDrop { xid: whole.xid, commit, files })
     }
 
     /// All events, with names that were learnt after them, or that `others` know.
@@ -155,7 +158,8 @@ impl Teller {
             draft.name_by(others);
         }
         for draft in &mut self.drafts {
-            draft.event.names = draft.all_names(&self.renamed);
+            self.history.look_back(&draft.event.xids, draft.newest_xid);
+            draft.event.names = draft.all_names(&self.renamed, &mut self.history);
         }
         let history = &self.history;
         let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others, history));
@@ -230,10 +234,12 @@ impl Draft {
     }
 
     /// All names that the relation had, and the table of an index.
-    fn all_names(&self, renamed: &Renamed) -> BTreeSet<Name> {
+    fn all_names(&self, renamed: &Renamed, history: &mut History) -> BTreeSet<Name> {
         let Subject::Relation(class, table) = &self.subject else { return BTreeSet::new() };
         let oids = std::iter::once(class.oid).chain(*table);
-        oids.flat_map(|oid| renamed.names(class.database, oid)).cloned().collect()
+        let now = self.event.database.as_deref();
+        let names = oids.map(|oid| renamed.names((class.database, oid), now, history));
+        names.flatten().collect()
     }
 
     /// Whether it is about rows of what belongs to a table, or to the system.

@@ -87,6 +87,8 @@ pub struct Touched<R> {
     pub inserted: Option<Lsn>,
     /// Where it was deleted, or updated.
     pub ended: Option<Lsn>,
+    /// Whether it is a newer version of a row: there was another one before.
+    pub is_update: bool,
 }
 
 /// A row of `pg_database`.
@@ -100,6 +102,17 @@ pub struct DatabaseVersion {
     pub invalid_since: Option<Lsn>,
 }
 
+/// A row of `pg_namespace`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaVersion {
+    /// Oid of its database.
+    pub database: u32,
+    /// `oid`.
+    pub oid: u32,
+    /// `nspname`. What is no UTF-8 in it is replaced.
+    pub name: Box<str>,
+}
+
 /// What a transaction did to the catalogs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deeds {
@@ -107,7 +120,9 @@ pub struct Deeds {
     pub classes: Vec<Touched<ClassVersion>>,
     /// Rows of `pg_database`.
     pub databases: Vec<Touched<DatabaseVersion>>,
-    /// Rows of either that it touched, and of which nothing is known but their places.
+    /// Rows of `pg_namespace`.
+    pub schemas: Vec<Touched<SchemaVersion>>,
+    /// Rows of relations and databases that it touched, and of which nothing is known but their places.
     pub unknown: usize,
 }
 
@@ -175,10 +190,10 @@ impl History {
         }
     }
 
-    /// Takes note of what a transaction does to rows of relations and databases.
+    /// Takes note of what a transaction does to rows of relations, schemas and databases.
     fn touch(&mut self, xid: u32, end: Lsn, page: Place, change: &Change) {
         match page.table {
-            CatalogTable::Class => {}
+            CatalogTable::Class | CatalogTable::Namespace => {}
             CatalogTable::Database => self.note_invalid(end, page, change),
             _ => return,
         }
@@ -235,22 +250,29 @@ impl History {
         }
         let mut deeds = Deeds::default();
         for (place, Marks { inserted, ended }) in marks {
+            let is_counted = place.table != CatalogTable::Namespace;
             let Some(row) = self.row_at(&place, xids, inserted.is_some()) else {
-                deeds.unknown += 1;
+                deeds.unknown += usize::from(is_counted);
                 continue;
             };
+            let is_update = row.is_update();
             match decode(place.table, row, self.store.layout()) {
                 Some(Row::Class(class)) => {
                     let row = self.class_version(&class, place.file);
-                    deeds.classes.push(Touched { row, inserted, ended });
+                    deeds.classes.push(Touched { row, inserted, ended, is_update });
                 }
                 Some(Row::Database(oid, name, _)) => {
                     let name = String::from_utf8_lossy(name).into();
                     let invalid_since = self.invalid.get(&place).copied();
                     let row = DatabaseVersion { oid, name, invalid_since };
-                    deeds.databases.push(Touched { row, inserted, ended });
+                    deeds.databases.push(Touched { row, inserted, ended, is_update });
                 }
-                _ => deeds.unknown += 1,
+                Some(Row::Named(oid, name)) => {
+                    let name = String::from_utf8_lossy(name).into();
+                    let row = SchemaVersion { database: place.file.database, oid, name };
+                    deeds.schemas.push(Touched { row, inserted, ended, is_update });
+                }
+                _ => deeds.unknown += usize::from(is_counted),
             }
             if ended.is_some() && commits == Some(true) {
                 self.invalid.remove(&place);

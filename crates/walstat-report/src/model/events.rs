@@ -30,6 +30,10 @@ pub struct EventsReport {
     /// How a server is told where recovery ends; only people see it.
     #[serde(skip)]
     pub settings: RecoverySettings,
+    /// Timelines of which there is WAL that is not counted, since another one is followed; only people see
+    /// it, `notes` say it.
+    #[serde(skip)]
+    pub other_timelines: Vec<u32>,
 }
 
 /// How a server of the release is told where recovery ends.
@@ -105,6 +109,7 @@ impl EventsReport {
         events: Vec<EventRow>,
         warnings: Vec<String>,
         settings: RecoverySettings,
+        other_timelines: Vec<u32>,
     ) -> EventsReport {
         let Report { walstat, schema, command, input, range, ending, problems, .. } = report;
         let notes = report.notes.iter().chain(&warnings).cloned().collect();
@@ -120,6 +125,7 @@ impl EventsReport {
             notes,
             warnings,
             settings,
+            other_timelines,
         }
     }
 }
