@@ -371,7 +371,7 @@ fn an_older_copy_that_went_on_otherwise_is_told_and_not_counted() {
     let growing = Growing::of(&sample("pg15-mixed"));
     let folder = growing.folder.path();
     growing.prepare(0);
-    growing.write(0, 0, 40 * 8192);
+    growing.write(0, 0, 6 * 8192);
     let mut follower = begin(folder, StartAt::Oldest);
     assert_eq!(look(&mut follower), []);
     let (counted, lost) = (ends(&mut follower), follower.lost_bytes());
@@ -379,19 +379,19 @@ fn an_older_copy_that_went_on_otherwise_is_told_and_not_counted() {
     let put = |pages: usize, change: u8| {
         let mut copy = vec![0; bytes.len()];
         copy[..pages * 8192].copy_from_slice(&bytes[..pages * 8192]);
-        copy[10 * 8192 + 24..].iter_mut().for_each(|byte| *byte ^= change);
+        copy[2 * 8192 + 24..].iter_mut().for_each(|byte| *byte ^= change);
         fs::write(folder.join("copy"), copy).expect("written");
         fs::rename(folder.join("copy"), folder.join(name)).expect("renamed");
     };
-    put(10, 0);
+    put(2, 0);
     let told = look(&mut follower);
     assert!(matches!(told.as_slice(), [Happening::OtherHistory { .. }]), "{told:?}");
-    put(50, 1);
+    put(7, 1);
     assert_eq!(look(&mut follower), []);
     assert!(!follower.is_readable());
     assert_eq!((ends(&mut follower), follower.lost_bytes()), (counted, lost));
     // What was counted is there again, and more.
-    put(60, 0);
+    put(9, 0);
     let told = look(&mut follower);
     assert!(matches!(told.as_slice(), [Happening::Back { .. }]), "{told:?}");
     assert!(follower.is_readable());
