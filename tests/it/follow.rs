@@ -281,6 +281,30 @@ fn another_cluster_in_the_same_place_is_told() {
     fs::remove_dir_all(folder.with_extension("aside")).expect("removed");
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(bytes).expect("a vector takes everything");
+    gzip.finish().expect("gzip ends")
+}
+
+/// As `pg_receivewal --compress` makes them: a file that is empty at first, then grows, and is renamed.
+#[test]
+fn a_compressed_segment_is_read_once_it_has_its_name() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let sample = sample("pg15-mixed");
+    let name = &sample.segments()[2];
+    let at = |suffix: &str| folder.path().join(format!("{name}{suffix}"));
+    fs::write(at(".gz.partial"), b"").expect("written");
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    look(&mut follower);
+    fs::write(at(".gz.partial"), gzip(&plain(&sample, name))).expect("written");
+    look(&mut follower);
+    fs::rename(at(".gz.partial"), at(".gz")).expect("renamed");
+    assert_eq!(look(&mut follower), []);
+    let (_, outcome) = Scan::paths([folder.path()]).count(&Ends::default()).expect("WAL");
+    assert_eq!(ends(&mut follower), outcome.observer.0);
+}
+
 /// A segment that is renamed and written anew can still be read, as long as nobody writes over it.
 #[test]
 fn a_segment_that_is_recycled_is_read_to_its_end() {

@@ -26,6 +26,7 @@ impl Held {
         segment_bytes: u32,
         may_grow: bool,
     ) -> io::Result<Option<Held>> {
+        let may_grow = may_grow || copy.standing == Standing::Partial;
         let probe = match probe(&copy.path, &mut Ahead::default()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             probe => probe?,
@@ -34,7 +35,8 @@ impl Held {
             Source::Raw(path) => {
                 let is_whole =
                     probe.raw_bytes.is_some_and(|bytes| bytes >= u64::from(segment_bytes));
-                if !is_whole && !may_grow && copy.standing != Standing::Partial {
+                // What is to be compressed begins as an empty file.
+                if !is_whole && (copy.is_compressed || !may_grow) {
                     return Ok(None);
                 }
                 match File::open(path) {

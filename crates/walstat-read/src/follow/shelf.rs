@@ -13,6 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// What `pg_receivewal` appends while it writes, behind the suffix of a compression.
+const PARTIAL_SUFFIX: &str = ".partial";
 /// A folder changed less than this before it was listed may change again and keep the same modification time.
 const UNSETTLED: Duration = CLOCK_TICK.saturating_mul(5);
 
@@ -90,7 +92,9 @@ impl Shelf {
                 FileName::Segment(_) | FileName::History(_) if !is_file(&entry) => {}
                 FileName::Segment(file) => {
                     let Some(number) = file.name.number(self.segment_bytes) else { continue };
-                    let is_compressed = compression_suffix(&file_name(&path)).is_some();
+                    let name = file_name(&path);
+                    let name = name.strip_suffix(PARTIAL_SUFFIX).unwrap_or(&name);
+                    let is_compressed = compression_suffix(name).is_some();
                     if number >= first && file.standing != Standing::Aside {
                         let copy = ShelfFile { standing: file.standing, is_compressed, path };
                         let best = self.segments.entry((file.name.timeline, number));
