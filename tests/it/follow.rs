@@ -305,6 +305,84 @@ fn a_compressed_segment_is_read_once_it_has_its_name() {
     assert_eq!(ends(&mut follower), outcome.observer.0);
 }
 
+/// The same segment as the sample has it, but of another cluster, which goes on at the same place.
+#[test]
+fn what_another_cluster_writes_into_the_same_segment_is_not_counted() {
+    let growing = Growing::of(&sample("pg15-mixed"));
+    let folder = growing.folder.path();
+    growing.prepare(0);
+    growing.write(0, 0, 5 * 8192);
+    std::thread::sleep(Duration::from_millis(200));
+    let mut follower = begin(folder, StartAt::Oldest);
+    assert_eq!(look(&mut follower), []);
+    let counted = ends(&mut follower);
+    let (name, bytes) = &growing.segments[0];
+    let mut foreign = bytes.clone();
+    foreign[24] ^= 1;
+    // The folder itself, and then only the file in it.
+    let aside = folder.with_extension("aside");
+    fs::rename(folder, &aside).expect("renamed");
+    fs::create_dir_all(folder.join("archive_status")).expect("a directory");
+    fs::write(folder.join(name), &foreign).expect("written");
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherCluster { .. }]), "{told:?}");
+    assert!(!follower.is_readable());
+    fs::remove_dir_all(folder).expect("removed");
+    fs::rename(&aside, folder).expect("renamed");
+    let told = look(&mut follower);
+    assert!(matches!(told.last(), Some(Happening::Back { .. })), "{told:?}");
+    assert!(follower.is_readable());
+    fs::rename(folder.join(name), folder.join("aside")).expect("renamed");
+    fs::write(folder.join(name), &foreign).expect("written");
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherCluster { .. }]), "{told:?}");
+    assert!(!follower.is_readable());
+    assert_eq!(ends(&mut follower), counted);
+    assert_eq!(follower.lost_bytes(), 0);
+}
+
+/// In a folder that is filled, whatever numbers the other cluster's segments have.
+#[test]
+fn segments_of_another_cluster_in_place_of_all_others_are_told() {
+    let names = sample("pg15-mixed").segments();
+    let folder = plain_folder("pg15-mixed", 2..4);
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    look(&mut follower);
+    let at = follower.position();
+    for number in ["01", "40"] {
+        names[2..4].iter().for_each(|name| fs::remove_file(folder.path().join(name)).expect("it"));
+        let other = format!("0000000100000000000000{number}");
+        let mut foreign = plain(&sample("pg15-mixed"), &names[4]);
+        foreign[24] ^= 1;
+        fs::write(folder.path().join(&other), &foreign).expect("written");
+        let told = look(&mut follower);
+        let [Happening::OtherCluster { .. }] = told.as_slice() else { panic!("{told:?}") };
+        assert!(!follower.is_readable());
+        fs::remove_file(folder.path().join(&other)).expect("removed");
+        add_segments(&sample("pg15-mixed"), folder.path(), 2..4);
+        assert_eq!(look(&mut follower), [Happening::Back { at }]);
+        assert!(follower.is_readable());
+    }
+}
+
+/// Though nothing in it has changed meanwhile.
+#[test]
+fn a_folder_that_is_there_again_is_told() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let inside = folder.path().join("wal");
+    fs::create_dir(&inside).expect("a directory");
+    add_segments(&sample("pg15-mixed"), &inside, 0..2);
+    std::thread::sleep(Duration::from_millis(200));
+    let mut follower = begin(&inside, StartAt::Oldest);
+    look(&mut follower);
+    let at = follower.position();
+    fs::rename(&inside, folder.path().join("aside")).expect("renamed");
+    assert_eq!(look(&mut follower), [Happening::Gone { at }]);
+    fs::rename(folder.path().join("aside"), &inside).expect("renamed");
+    assert_eq!(look(&mut follower), [Happening::Back { at }]);
+    assert!(follower.is_readable());
+}
+
 /// A segment that is renamed and written anew can still be read, as long as nobody writes over it.
 #[test]
 fn a_segment_that_is_recycled_is_read_to_its_end() {

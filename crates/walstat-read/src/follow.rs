@@ -204,8 +204,8 @@ impl Follower {
             _ => plan.lineage.clone(),
         };
         let follower = Follower {
+            folder: Folder::new(&root),
             shelf,
-            folder: Folder::default(),
             kind,
             scope: wanted.clone().scope(plan.geometry),
             timeline,
@@ -316,6 +316,10 @@ impl Follower {
     fn look_into(&mut self, until: Instant, look: &mut Look) -> Result<(), InputError> {
         let number = self.position.0 / self.segment_bytes();
         let listed = self.list(number, look)?;
+        if self.folder.is_of_another_cluster() {
+            look.is_at_end = true;
+            return Ok(());
+        }
         if std::mem::take(&mut self.is_new) || listed {
             let copies = &self.shelf.segments;
             let is_other = |key: &Key, held: &Held| {

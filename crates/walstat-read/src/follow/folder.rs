@@ -9,6 +9,7 @@ use crate::input::probe::probe;
 use crate::input::storage::Ahead;
 use std::fs::{self, Metadata};
 use std::io;
+use std::path::Path;
 
 /// The folder, as it was when it was looked into last.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(super) struct Folder {
     /// What told it from others.
     known: Option<String>,
     state: State,
+    /// A segment was taken away or replaced, and nobody knows yet whose the others are.
+    is_doubtful: bool,
     is_unreadable: bool,
 }
 
@@ -31,8 +34,18 @@ enum State {
 }
 
 impl Folder {
+    /// This folder, as it is when following begins.
+    pub(super) fn new(root: &Path) -> Folder {
+        let known = fs::metadata(root).ok().map(|metadata| told_by(&metadata));
+        Folder { known, ..Folder::default() }
+    }
+
     pub(super) fn is_there(&self) -> bool {
         self.state == State::There && !self.is_unreadable
+    }
+
+    pub(super) fn is_of_another_cluster(&self) -> bool {
+        self.state == State::Other
     }
 }
 
@@ -48,6 +61,7 @@ impl Follower {
         let listed = match self.shelf.refresh(first) {
             // Where a server is built anew its folder is away for a while.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.shelf.forget();
                 if std::mem::replace(&mut self.folder.state, State::Gone) != State::Gone {
                     look.happenings.push(Happening::Gone { at: self.position });
                 }
@@ -55,9 +69,8 @@ impl Follower {
             }
             listed => listed.map_err(|error| InputError::io(&root, error))?,
         };
-        if listed {
-            self.note_cluster(look);
-        }
+        self.folder.is_doubtful |= listed && self.is_replaced();
+        self.note_cluster(look);
         Ok(listed)
     }
 
@@ -89,36 +102,53 @@ impl Follower {
         }
     }
 
+    /// Whether a segment that is held open is not in the folder any more.
+    fn is_replaced(&self) -> bool {
+        self.folder.state != State::There
+            || self.held.iter().any(|(key, held)| {
+                let there = self.shelf.segments.get(key);
+                there.is_none_or(|copy| held.is_other_than(&copy.path))
+            })
+    }
+
     /// Tells once that another cluster's WAL lies where the folder was, or that the folder is there again.
     fn note_cluster(&mut self, look: &mut Look) {
         let Ok(metadata) = fs::metadata(self.shelf.root()) else { return };
         let now = Some(told_by(&metadata));
-        let is_same = self.folder.known == now && self.folder.state != State::Gone;
-        if self.folder.known.is_none() || is_same {
-            self.folder.known = now;
+        if !self.folder.is_doubtful && self.folder.known == now {
             return;
         }
+        self.folder.is_doubtful = true;
+        let ours = self.scope.geometry.system_identifier;
         // Until there is WAL again, nobody knows whose it is.
-        let Some(found) = newest_cluster(&self.shelf) else { return };
-        let is_other = found != self.scope.geometry.system_identifier;
-        let state = if is_other { State::Other } else { State::There };
-        self.folder.known = now;
+        let Some(found) = cluster_of(&self.shelf, ours) else { return };
+        let state = if found == ours { State::There } else { State::Other };
+        (self.folder.known, self.folder.is_doubtful) = (now, false);
         let before = std::mem::replace(&mut self.folder.state, state);
         let at = self.position;
-        if is_other {
-            look.happenings.push(Happening::OtherCluster { at, system_identifier: found });
-        } else if before != State::There {
-            look.happenings.push(Happening::Back { at });
+        match (before, state) {
+            (State::There, State::There) | (State::Other, State::Other) => {}
+            (_, State::Other) => {
+                look.happenings.push(Happening::OtherCluster { at, system_identifier: found });
+            }
+            _ => look.happenings.push(Happening::Back { at }),
         }
     }
 }
 
-/// The system identifier in the newest segment that has WAL, wherever it lies.
-fn newest_cluster(shelf: &Shelf) -> Option<u64> {
+/// The system identifier in the segments, wherever they lie: ours if any has it, else that of the newest one
+/// that has WAL.
+fn cluster_of(shelf: &Shelf, ours: u64) -> Option<u64> {
     let all = shelf.all().ok()?;
-    let mut newest_first = all.values().rev();
-    newest_first.find_map(|file| {
-        let probe = probe(&file.path, &mut Ahead::default()).ok()?;
-        Some(probe.first_page.ok()?.long.system_identifier)
-    })
+    let mut newest = None;
+    for file in all.values().rev() {
+        let probe = probe(&file.path, &mut Ahead::default());
+        let page = probe.ok().and_then(|probe| probe.first_page.ok());
+        let found = page.map(|page| page.long.system_identifier);
+        if found == Some(ours) {
+            return found;
+        }
+        newest = newest.or(found);
+    }
+    newest
 }

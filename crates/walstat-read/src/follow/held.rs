@@ -8,6 +8,7 @@ use crate::input::storage::Ahead;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use walstat_format::page::Geometry;
 
 /// The bytes of a segment, held open.
 #[derive(Debug)]
@@ -19,18 +20,24 @@ pub(super) enum Held {
 }
 
 impl Held {
-    /// Opens a segment; `None`: it is not there, or not whole yet. `may_grow`: a server writes into files
-    /// that have their whole length from the beginning.
+    /// Opens a segment; `None`: it is not there, not whole yet, or of another cluster. `may_grow`: a server
+    /// writes into files that have their whole length from the beginning.
     pub(super) fn open(
         copy: &ShelfFile,
-        segment_bytes: u32,
+        geometry: &Geometry,
         may_grow: bool,
     ) -> io::Result<Option<Held>> {
+        let segment_bytes = geometry.segment_bytes;
         let may_grow = may_grow || copy.standing == Standing::Partial;
         let probe = match probe(&copy.path, &mut Ahead::default()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             probe => probe?,
         };
+        // Its later pages do not say whose they are.
+        let cluster = probe.first_page.as_ref().map(|page| page.long.system_identifier);
+        if cluster.is_ok_and(|cluster| cluster != geometry.system_identifier) {
+            return Ok(None);
+        }
         match probe.source {
             Source::Raw(path) => {
                 let is_whole =

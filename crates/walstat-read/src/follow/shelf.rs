@@ -71,6 +71,12 @@ impl Shelf {
         self.add_folder(&root, first, DEPTH_MAX)
     }
 
+    /// Has all listed anew next time: the folder was away, and may come back as it was.
+    pub(super) fn forget(&mut self) {
+        self.folders.clear();
+        self.segments.clear();
+    }
+
     /// All segments that are there.
     pub(super) fn all(&self) -> io::Result<BTreeMap<Key, ShelfFile>> {
         let mut anew = Shelf::new(&self.root, self.segment_bytes);

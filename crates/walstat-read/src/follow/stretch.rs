@@ -46,7 +46,7 @@ impl Follower {
         }
         let Some(copy) = self.shelf.segments.get(&key) else { return Ok(false) };
         let may_grow = self.kind == InputKind::PgWal;
-        let held = Held::open(copy, self.scope.geometry.segment_bytes, may_grow);
+        let held = Held::open(copy, &self.scope.geometry, may_grow);
         let held = held.map_err(|error| InputError::io(&copy.path, error))?;
         Ok(held.map(|held| self.held.insert(key, held)).is_some())
     }
