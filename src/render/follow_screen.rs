@@ -50,8 +50,8 @@ const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(An
 /// Bars from low to high.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// What happened that somebody should look at.
-const ALARMING: [&str; 5] =
-    ["lost", "damaged", "folder_gone", "folder_unreadable", "other_cluster"];
+const ALARMING: [&str; 6] =
+    ["lost", "damaged", "folder_gone", "folder_unreadable", "other_cluster", "other_history"];
 /// A column of names is so wide, and wider only for a name that is.
 const NAME_USUAL: usize = 48;
 /// From this height on what keeps segments has at least so many lines.

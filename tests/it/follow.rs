@@ -365,6 +365,78 @@ fn segments_of_another_cluster_in_place_of_all_others_are_told() {
     }
 }
 
+/// An older copy of the same WAL, which a server has gone on from with other records.
+#[test]
+fn an_older_copy_that_went_on_otherwise_is_told_and_not_counted() {
+    let growing = Growing::of(&sample("pg15-mixed"));
+    let folder = growing.folder.path();
+    growing.prepare(0);
+    growing.write(0, 0, 6 * 8192);
+    let mut follower = begin(folder, StartAt::Oldest);
+    assert_eq!(look(&mut follower), []);
+    let (counted, lost) = (ends(&mut follower), follower.lost_bytes());
+    let (name, bytes) = &growing.segments[0];
+    let put = |pages: usize, change: u8| {
+        let mut copy = vec![0; bytes.len()];
+        copy[..pages * 8192].copy_from_slice(&bytes[..pages * 8192]);
+        copy[2 * 8192 + 24..].iter_mut().for_each(|byte| *byte ^= change);
+        fs::write(folder.join("copy"), copy).expect("written");
+        fs::rename(folder.join("copy"), folder.join(name)).expect("renamed");
+    };
+    put(2, 0);
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherHistory { .. }]), "{told:?}");
+    put(7, 1);
+    assert_eq!(look(&mut follower), []);
+    assert!(!follower.is_readable());
+    assert_eq!((ends(&mut follower), follower.lost_bytes()), (counted, lost));
+    // What was counted is there again, and more.
+    put(9, 0);
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::Back { .. }]), "{told:?}");
+    assert!(follower.is_readable());
+    let (_, outcome) =
+        Scan::paths([&sample("pg15-mixed").wal]).count(&Ends::default()).expect("WAL");
+    let counted = ends(&mut follower);
+    assert_eq!(counted, outcome.observer.0[..counted.len()]);
+}
+
+#[test]
+fn a_start_after_all_wal_is_told_and_waited_for() {
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let names = sample("pg15-mixed").segments();
+    let number = u64::from_str_radix(&names[3][16..], 16).expect("a number");
+    let mut follower = begin(folder.path(), StartAt::Lsn(Lsn((number << 20) + 100)));
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::OtherHistory { .. }]), "{told:?}");
+    assert!(!follower.is_readable());
+    add_segments(&sample("pg15-mixed"), folder.path(), 2..5);
+    let told = look(&mut follower);
+    assert!(matches!(told.as_slice(), [Happening::Back { .. }]), "{told:?}");
+    assert_eq!(follower.lost_bytes(), 0);
+    assert!(!ends(&mut follower).is_empty());
+}
+
+/// A state of later than the WAL, as after a restore.
+#[test]
+fn a_state_goes_on_only_where_its_last_record_is() {
+    let folder = plain_folder("pg15-mixed", 0..4);
+    let state = folder.path().join("state");
+    let words = ["--state", state.to_str().expect("text")];
+    let first = Following::begin(folder.path(), &words).end_after_a_line();
+    let older = plain_folder("pg15-mixed", 0..2);
+    let following = Following::begin(older.path(), &words);
+    let line = following.line(|_| true);
+    assert_eq!((&line["up"], &line["lost_bytes"]), (&Value::Bool(false), &Value::from(0)));
+    let told = line["happenings"].to_string();
+    assert!(told.contains("other_history"), "{told}");
+    add_segments(&sample("pg15-mixed"), older.path(), 2..5);
+    let line = following.line(|line| line["position_lsn"] != first["position_lsn"]);
+    assert_eq!((&line["up"], &line["lost_bytes"]), (&Value::Bool(true), &Value::from(0)));
+    is_as_stats(&line, older.path());
+    following.end("-TERM");
+}
+
 /// Though nothing in it has changed meanwhile.
 #[test]
 fn a_folder_that_is_there_again_is_told() {

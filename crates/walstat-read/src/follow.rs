@@ -10,6 +10,7 @@
 mod folder;
 mod held;
 mod passing;
+mod same_history;
 mod shelf;
 mod stretch;
 
@@ -28,6 +29,7 @@ use crate::scan::scope::Scope;
 use crate::scan::streamed::Wanted;
 use folder::Folder;
 use held::Held;
+use same_history::History;
 use shelf::Shelf;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -94,6 +96,12 @@ pub enum Happening {
         /// Where it goes on.
         at: Lsn,
     },
+    /// The record that was counted last is not in the WAL that is there: that is an older copy, or has gone on
+    /// otherwise.
+    OtherHistory {
+        /// The record; where none was counted, where reading was to begin.
+        at: Lsn,
+    },
     /// Another cluster's WAL lies where the folder was.
     OtherCluster {
         /// After the last record of the one that is followed.
@@ -132,6 +140,7 @@ pub struct Follower {
     position: Lsn,
     /// The last counted record, if nothing is missing after it.
     last: Option<Last>,
+    history: History,
     newest: Lsn,
     lost_bytes: u64,
     /// Where records are missing from, until the first one after it is known.
@@ -213,6 +222,7 @@ impl Follower {
             start: None,
             position,
             last: None,
+            history: History::default(),
             newest: position,
             lost_bytes: 0,
             lost_from: None,
@@ -238,9 +248,15 @@ impl Follower {
         (self.start, self.lost_bytes, self.lost_from) = (None, 0, None);
     }
 
-    /// Goes on with what was counted before.
-    pub fn go_on(&mut self, start: Lsn, lost_bytes: u64) {
+    /// Goes on with what was counted before; `last`: the last record of it.
+    pub fn go_on(&mut self, start: Lsn, lost_bytes: u64, last: Option<Last>) {
         (self.start, self.lost_bytes) = (Some(start), lost_bytes);
+        self.last = last.filter(|last| last.next == self.position);
+    }
+
+    /// The last counted record, if nothing is missing after it.
+    pub fn last(&self) -> Option<Last> {
+        self.last
     }
 
     /// Release, cluster and sizes.
@@ -295,7 +311,7 @@ impl Follower {
 
     /// Whether the folder is there, can be read, and holds the WAL that is followed.
     pub fn is_readable(&self) -> bool {
-        self.folder.is_there()
+        self.folder.is_there() && self.history != History::Other
     }
 
     /// Reads what is new, until there is nothing more or the time is up. A folder that is not there or cannot
@@ -325,9 +341,17 @@ impl Follower {
             let is_other = |key: &Key, held: &Held| {
                 copies.get(key).is_some_and(|copy| held.is_other_than(&copy.path))
             };
+            let count = self.held.len();
             self.held.retain(|key, held| !is_other(key, held));
+            if self.held.len() < count && self.history == History::Same {
+                self.history = History::Unknown;
+            }
             self.take_newer_timeline(look);
             self.hold_ahead(number)?;
+        }
+        if !self.is_same_history(look)? {
+            look.is_at_end = true;
+            return Ok(());
         }
         loop {
             let stretch = self.read_stretch(until, false)?;

@@ -1,6 +1,7 @@
 //! How following goes on where the next record does not come: after segments that are gone, after damage, on
 //! a newer timeline.
 
+use super::same_history::History;
 use super::{Follower, Happening, Look};
 use crate::input::error::InputError;
 use crate::input::input_kind::InputKind;
@@ -149,6 +150,11 @@ impl Follower {
         }
         let number = self.next_page().0 / self.segment_bytes();
         if !self.stuck.is_followed && self.later_segment(number)?.is_none() {
+            return Ok(false);
+        }
+        if self.has_last()? == Some(false) {
+            self.history = History::Unknown;
+            self.is_same_history(look)?;
             return Ok(false);
         }
         // What lies before the first record after a loss is told and counted with the loss.

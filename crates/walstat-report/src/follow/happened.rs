@@ -135,6 +135,14 @@ fn happening_row(happening: &Happening) -> HappeningRow {
             ("folder_unreadable", at, format!("{error}; it is tried again"))
         }
         Happening::Back { at } => ("folder_back", at, "the folder is there again".to_owned()),
+        Happening::OtherHistory { at } => (
+            "other_history",
+            at,
+            format!(
+                "the WAL that is there is not what was read up to {at}: an older copy, or one that has gone on \
+                 otherwise; nothing is counted before that is there, or begin anew"
+            ),
+        ),
         Happening::OtherCluster { at, system_identifier } => (
             "other_cluster",
             at,

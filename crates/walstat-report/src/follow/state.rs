@@ -9,6 +9,7 @@ use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::RecordType;
 use walstat_read::follow::Follower;
+use walstat_read::scan::run::Last;
 
 /// The version of the form.
 const VERSION: u32 = 1;
@@ -27,6 +28,9 @@ pub struct State {
     /// After the last counted record.
     pub position: Lsn,
     lost_bytes: u64,
+    /// The record before the position.
+    #[serde(default)]
+    last: Option<Last>,
     records: Vec<(u8, u8, Totals)>,
     tables: Family,
     kinds: Family,
@@ -89,6 +93,7 @@ impl Reporter {
             start: follower.start(),
             position: follower.position(),
             lost_bytes: follower.lost_bytes(),
+            last: follower.last(),
             records,
             tables: self.tables.clone(),
             kinds: self.kinds.clone(),
@@ -101,7 +106,7 @@ impl Reporter {
 
     /// Goes on where another one stopped.
     pub fn go_on(&mut self, state: State, follower: &mut Follower) {
-        follower.go_on(state.start, state.lost_bytes);
+        follower.go_on(state.start, state.lost_bytes, state.last);
         follower.counted(|following: &mut Following| {
             for (rmgr, slot, totals) in &state.records {
                 following.records.add(RecordType { rmgr: *rmgr, slot: *slot }, totals);

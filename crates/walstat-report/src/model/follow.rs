@@ -178,7 +178,7 @@ pub struct HappeningRow {
     /// When, by the WAL's clock or that of the machine.
     pub time: Option<String>,
     /// `lost`, `damaged`, `timeline`, `folder_gone`, `folder_unreadable`, `folder_back`, `other_cluster`,
-    /// `dropped`, `large_transaction`, `checkpoint`.
+    /// `other_history`, `dropped`, `large_transaction`, `checkpoint`.
     pub event: String,
     /// Where.
     pub lsn: String,
