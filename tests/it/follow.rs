@@ -722,6 +722,19 @@ fn two_do_not_use_one_state() {
     Following::begin(folder.path(), &words).end_after_a_line();
 }
 
+/// The sample empties a table and drops it later: by the time that it is told, the table is gone.
+#[test]
+fn what_was_truncated_before_it_was_dropped_was_not_dropped_then() {
+    let following = Following::begin(&sample("pg14-mixed").wal, &[]);
+    let line = following.line(|line| !line["happenings"].as_array().expect("rows").is_empty());
+    following.end("-TERM");
+    let rows = line["happenings"].as_array().expect("rows").iter();
+    let texts = rows.map(|row| row["text"].as_str().expect("a sentence"));
+    let of_table: Vec<&str> = texts.filter(|text| text.ends_with(" public.tt")).collect();
+    let dropped = of_table.iter().filter(|text| text.contains(" dropped public")).count();
+    assert!(of_table.len() > 1 && dropped == 1, "{of_table:?}");
+}
+
 /// As a full disk leaves it.
 #[test]
 fn lines_begin_anew_after_half_a_line() {

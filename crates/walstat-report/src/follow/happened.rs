@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use walstat_analyse::finished_transactions::FinishedTransaction;
 use walstat_analyse::follow::{Dropped, Following, News, PassedCheckpoint};
 use walstat_format::block::RelFileLocator;
+use walstat_names::catalog::names::Relation;
 use walstat_read::follow::Happening;
 
 /// A transaction of so many bytes is told of.
@@ -17,6 +18,8 @@ const LARGE_BYTES: u64 = 64 << 20;
 const DROPPED: &str = "dropped";
 /// What was done to one that is still there, with another file.
 const REWROTE: &str = "truncated or rewrote";
+/// What was done to one of which that is not known.
+const UNKNOWN: &str = "dropped, truncated or rewrote";
 
 /// Whether WAL is missing after it.
 pub(super) fn is_missing(happening: &Happening) -> bool {
@@ -34,7 +37,11 @@ impl Reporter {
         let mut rows: Vec<HappeningRow> = happenings.iter().map(happening_row).collect();
         let large = news.transactions.iter().filter(|of| of.amounts.total_bytes() >= LARGE_BYTES);
         rows.extend(large.map(|of| large_row(of, following)));
-        rows.extend(news.dropped.iter().map(|dropped| self.dropped_row(dropped)));
+        let mut later = news.dropped.as_slice();
+        while let [dropped, rest @ ..] = later {
+            rows.push(self.dropped_row(dropped, rest));
+            later = rest;
+        }
         if std::mem::replace(&mut self.tells_checkpoints, true) {
             rows.extend(news.checkpoints.iter().map(checkpoint_row));
         }
@@ -42,11 +49,15 @@ impl Reporter {
         rows
     }
 
-    /// What a transaction did that took this file away, as far as the names tell that there are now.
-    fn deed(&self, file: RelFileLocator, files: &[RelFileLocator]) -> &'static str {
-        let Some(relation) = self.names.relation(file) else {
-            return "dropped, truncated or rewrote";
-        };
+    /// What a transaction did that took this file away, as far as the names tell that there are now, and what
+    /// was taken away `later`.
+    fn deed(
+        &self,
+        file: RelFileLocator,
+        files: &[RelFileLocator],
+        later: &[Dropped],
+    ) -> &'static str {
+        let Some(relation) = self.names.relation(file) else { return UNKNOWN };
         let table = self.names.table_of(file.database, relation).unwrap_or(relation);
         let is_of_table = |other: &RelFileLocator| {
             self.names.relation(*other).is_some_and(|other| other.oid == table.oid)
@@ -54,6 +65,11 @@ impl Reporter {
         // What belongs to a table is made anew with it.
         let is_own = relation.is_index() && !is_of_toast(relation);
         let is_gone = if is_own { relation.is_gone } else { table.is_gone };
+        let is_gone = match self.goes_later(file, is_own.then_some(relation), table, later) {
+            _ if !is_gone => false,
+            Some(goes_later) => !goes_later,
+            None => return UNKNOWN,
+        };
         match (is_gone, relation.is_index()) {
             (true, _) if is_own => "dropped an index of",
             (true, _) => DROPPED,
@@ -62,12 +78,34 @@ impl Reporter {
         }
     }
 
-    fn dropped_row(&mut self, dropped: &Dropped) -> HappeningRow {
+    /// Whether something of a table, or of one of its indexes, was taken away later, so that it was still there
+    /// before; `None`: that is not known, as files were taken away that have no name.
+    fn goes_later(
+        &self,
+        file: RelFileLocator,
+        index: Option<&Relation>,
+        table: &Relation,
+        later: &[Dropped],
+    ) -> Option<bool> {
+        let is_of_it = |other: &Relation| match index {
+            Some(index) => other.oid == index.oid,
+            None => self.names.table_of(file.database, other).unwrap_or(other).oid == table.oid,
+        };
+        let files = later.iter().flat_map(|of| &of.files);
+        let others = files.filter(|other| other.database == file.database);
+        let others: Vec<_> = others.map(|other| self.names.relation(*other)).collect();
+        if others.iter().flatten().any(|other| is_of_it(other)) {
+            return Some(true);
+        }
+        others.iter().all(Option::is_some).then_some(false)
+    }
+
+    fn dropped_row(&mut self, dropped: &Dropped, later: &[Dropped]) -> HappeningRow {
         let Dropped { lsn, time, xid, files } = dropped;
         let mut deeds: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         let mut databases = BTreeSet::new();
         for file in files {
-            let deed = self.deed(*file, files);
+            let deed = self.deed(*file, files, later);
             let Owner { table: [database, schema, table], .. } = self.owner(*file);
             let name = if schema.is_empty() { table } else { format!("{schema}.{table}") };
             deeds.entry(deed).or_default().insert(name);
