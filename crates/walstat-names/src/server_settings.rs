@@ -85,6 +85,8 @@ pub struct Keeping {
     pub wal_keep_text: String,
     /// Whether `archive_mode` is on.
     pub archives: Option<bool>,
+    /// Whether it is `always`, so that a standby archives too.
+    pub archives_always: bool,
     /// Whether it is known that no `archive_command` and no `archive_library` is set.
     pub has_no_archiver: bool,
     /// `archive_library`, where it is set: it then archives, and no command does.
@@ -127,6 +129,8 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
         limits_slots: release.is_none_or(|version| version.pacing.limits_slots),
         wal_keep_bytes: size("wal_keep_size", 1 << 20).or(of_segments),
         wal_keep_text: text("wal_keep_size").or(text("wal_keep_segments")).unwrap_or_default(),
+        archives_always: given("archive_mode")
+            .is_some_and(|mode| mode.trim().eq_ignore_ascii_case("always")),
         archives: archives.or(Some(false).filter(|_| conf.warnings.is_empty())),
         max_wal_size: size("max_wal_size", unit),
     }

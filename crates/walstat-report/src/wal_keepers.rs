@@ -108,11 +108,17 @@ fn slots(kept: &Kept, position: Lsn) -> Vec<Keeper> {
     kept.slots.iter().filter_map(keeper).collect()
 }
 
-/// Whether segments wait to be archived. A server that does not archive removes them all the same
-/// (`XLogArchiveCheckDone`), and one or two that wait just now are nothing unusual.
+/// Whether segments wait to be archived. A server that does not archive removes them all the same, as does a
+/// standby that does not archive always (`XLogArchiveCheckDone`), and one or two that wait just now are
+/// nothing unusual.
 fn keeps_for_archiving(kept: &Kept) -> bool {
     let is_usual = kept.ready.len() <= 2 && !kept.settings.has_no_archiver;
-    kept.settings.archives != Some(false) && !kept.ready.is_empty() && !is_usual
+    let is_standby = kept.replayed.is_some();
+    let archives = match kept.settings.archives {
+        Some(true) if is_standby => kept.settings.archives_always,
+        archives => archives != Some(false),
+    };
+    archives && !kept.ready.is_empty() && !is_usual
 }
 
 fn size_of_segments(kept: &Kept) -> u32 {
@@ -445,6 +451,18 @@ mod tests {
         kept.settings.has_no_archiver = true;
         let empty = told(&kept, Lsn(12 << 20));
         assert_eq!((empty.kept_segments, empty.keepers.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_standby_keeps_segments_for_archiving_only_if_it_always_archives() {
+        let kept_for = |archives_always| {
+            let settings = Keeping { archives: Some(true), archives_always, ..Keeping::default() };
+            let mut kept = kept(settings);
+            (kept.slots, kept.replayed) = (Vec::new(), Some(Lsn(11 << 20)));
+            let told = told(&kept, Lsn((11 << 20) + 5));
+            (told.kept_segments, told.keepers.len())
+        };
+        assert_eq!((kept_for(false), kept_for(true)), ((0, 0), (8, 1)));
     }
 
     #[test]
