@@ -56,7 +56,7 @@ pub struct Slot {
 pub struct Kept {
     /// Bytes of a segment.
     pub segment_bytes: u64,
-    /// Numbers of the segments, ascending, each once.
+    /// Numbers of the segments, ascending: one for each file, of whatever timeline.
     pub segments: Vec<u64>,
     /// Where recovery would begin.
     pub redo: Lsn,
@@ -85,8 +85,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let numbers = names.iter().filter_map(|name| SegmentName::parse(name)?.number(segment_bytes));
     let mut segments: Vec<u64> = numbers.collect();
     segments.sort_unstable();
-    segments.dedup();
-    let status = names_in(&wal.join(ARCHIVE_STATUS));
+    let status = names_in(&wal.join(ARCHIVE_STATUS), warnings);
     let ready = status.iter().filter_map(|name| SegmentName::parse(name.strip_suffix(".ready")?));
     let mut ready: Vec<SegmentName> = ready.collect();
     ready.sort_unstable();

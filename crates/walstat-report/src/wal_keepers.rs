@@ -466,6 +466,16 @@ mod tests {
     }
 
     #[test]
+    fn segments_of_two_timelines_are_counted_one_by_one() {
+        let mut kept = kept(Keeping::default());
+        (kept.slots, kept.ready) = (Vec::new(), Vec::new());
+        kept.segments = vec![9, 10, 11, 11];
+        let told = told(&kept, Lsn((11 << 20) + 5));
+        let split = (told.removable_segments, told.since_redo_segments);
+        assert_eq!((told.segments, split), (4, (2, 2)));
+    }
+
+    #[test]
     fn a_slot_that_will_be_invalid_is_told_though_it_keeps_nothing_yet() {
         let settings = |megabytes: u64| Keeping {
             slot_limit_text: Some("max_slot_wal_keep_size = 8MB".to_owned()),
