@@ -60,9 +60,6 @@ pub struct Kept {
     pub segments: Vec<u64>,
     /// Where recovery would begin.
     pub redo: Lsn,
-    /// The last checkpoint's record, where the server counted from what `wal_keep_size` keeps. `None`: it is
-    /// a standby, which counts from where it has received WAL to.
-    pub checkpoint: Option<Lsn>,
     /// Of a standby: up to where it has replayed at least.
     pub replayed: Option<Lsn>,
     /// Up to where WAL is summarized, if the server does that.
@@ -103,7 +100,6 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
         segment_bytes: u64::from(segment_bytes),
         segments,
         redo: control.checkpoint.redo,
-        checkpoint: Some(control.checkpoint_lsn).filter(|_| !is_standby),
         replayed: Some(control.min_recovery_point).filter(|_| is_standby),
         summarized: settings.summarizes.then(summaries).flatten(),
         slots,

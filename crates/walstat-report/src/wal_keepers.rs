@@ -227,14 +227,15 @@ fn wal_keep_size(kept: &Kept, position: Lsn) -> Option<Keeper> {
     })
 }
 
-/// The first segment that `wal_keep_size` kept at the last checkpoint, if it is set.
+/// The first segment that `wal_keep_size` keeps at the next checkpoint, if it is set.
 fn asked_by_keep_size(kept: &Kept, position: Lsn) -> Option<u64> {
     kept.settings.wal_keep_bytes.filter(|keep| *keep > 0)?;
-    Some(first_of_keep_size(kept, kept.checkpoint.unwrap_or(position)))
+    Some(first_of_keep_size(kept, position))
 }
 
-/// The first segment that `wal_keep_size` keeps at a checkpoint here. As in `KeepLogSeg`: whole segments, the
-/// rest of the size does not count, and never before segment 1.
+/// The first segment that `wal_keep_size` keeps at a checkpoint here. As in `KeepLogSeg`: counted from the
+/// segment that is written then, whole segments, the rest of the size does not count, and never before
+/// segment 1.
 fn first_of_keep_size(kept: &Kept, at: Lsn) -> u64 {
     let keep = kept.settings.wal_keep_bytes.unwrap_or_default() / kept.segment_bytes;
     (at.0 / kept.segment_bytes).saturating_sub(keep).max(1)
@@ -325,7 +326,6 @@ mod tests {
             segment_bytes: 1 << 20,
             segments: (1..=11).collect(),
             redo: Lsn(11 << 20),
-            checkpoint: Some(Lsn((11 << 20) + 200)),
             replayed: None,
             summarized: None,
             slots: vec![slot("dead", false), slot("gone", true)],
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!((keeper.bytes, keeper.kept_bytes), (9 << 20, 8 << 20));
     }
 
-    /// 15 at a checkpoint in segment 11 of 16 MB.
+    /// After a checkpoint in segment 11 of 16 MB.
     #[test]
     fn wal_keep_size_keeps_whole_segments_as_the_server_counts_them() {
         let keeps = |megabytes: u64, segment: u64| {
@@ -387,13 +387,14 @@ mod tests {
             let bytes = 16 << 20;
             let mut kept = kept(settings);
             (kept.segment_bytes, kept.slots, kept.ready) = (bytes, Vec::new(), Vec::new());
-            (kept.redo, kept.checkpoint) = (Lsn(11 * bytes + 40), Some(Lsn(11 * bytes + 200)));
+            kept.redo = Lsn(11 * bytes + 40);
             let told = told(&kept, Lsn(segment * bytes + 9000));
             told.keepers.first().map_or(0, |keeper| keeper.segments)
         };
         assert_eq!([15, 16, 100, 150].map(|size| keeps(size, 11)), [0, 1, 6, 9]);
         assert_eq!(keeps(1000, 11), 10, "never before segment 1");
-        assert_eq!(keeps(150, 13), 9, "by the last checkpoint, not by what was written since");
+        assert_eq!(keeps(150, 13), 7, "by what is written now");
+        assert_eq!(keeps(15, 13), 0);
     }
 
     #[test]
@@ -500,7 +501,7 @@ mod tests {
         let told = |replayed, megabytes: u64| {
             let max_wal_size = Some(64 << 20);
             let mut kept = kept(Keeping { max_wal_size, ..Keeping::default() });
-            (kept.slots, kept.ready, kept.checkpoint) = (Vec::new(), Vec::new(), None);
+            (kept.slots, kept.ready) = (Vec::new(), Vec::new());
             (kept.segments, kept.replayed) = ((11..=megabytes).collect(), replayed);
             told(&kept, Lsn((megabytes << 20) + 5)).keepers
         };
