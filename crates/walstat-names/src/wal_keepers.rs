@@ -5,6 +5,7 @@
 use crate::data_directory::{read_at_most, warning};
 use crate::server_settings::{self, Keeping};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use walstat_format::catalog_layout::NAME_BYTES;
@@ -78,7 +79,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let wal =
         SERVER_DIRECTORIES.iter().map(|name| directory.join(name)).find(|wal| wal.is_dir())?;
     let segment_bytes = control.wal_segment_bytes;
-    let names = names_in(&wal);
+    let names = names_in(&wal, warnings);
     let numbers = names.iter().filter_map(|name| SegmentName::parse(name)?.number(segment_bytes));
     let mut segments: Vec<u64> = numbers.collect();
     segments.sort_unstable();
@@ -88,7 +89,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     ready.sort_unstable();
     let settings = server_settings::keeping(directory, u64::from(segment_bytes));
     let oldest = segments.first().map(|oldest| Lsn(oldest * u64::from(segment_bytes)));
-    let summaries = || summarized(&names_in(&wal.join(SUMMARIES))).or(oldest);
+    let summaries = settings.summarizes.then(|| names_in(&wal.join(SUMMARIES), warnings));
     let is_standby = control.state.is_standby();
     let mut slots = slots(&directory.join("pg_replslot"), warnings);
     let begun = u64::try_from(control.checkpoint.time.second()).unwrap_or_default();
@@ -101,7 +102,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
         segments,
         redo: control.checkpoint.redo,
         replayed: Some(control.min_recovery_point).filter(|_| is_standby),
-        summarized: settings.summarizes.then(summaries).flatten(),
+        summarized: summaries.and_then(|names| summarized(&names).or(oldest)),
         slots,
         ready,
         settings,
@@ -117,17 +118,24 @@ fn summarized(names: &[String]) -> Option<Lsn> {
     names.iter().filter_map(end).max()
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+/// The names in a folder, which need not be there.
+fn names_in(folder: &Path, warnings: &mut Vec<String>) -> Vec<String> {
+    let entries = fs::read_dir(folder);
+    let error = entries.as_ref().err().filter(|error| error.kind() != io::ErrorKind::NotFound);
+    warnings.extend(error.map(|error| warning(folder, error)));
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 fn slots(folder: &Path, warnings: &mut Vec<String>) -> Vec<Slot> {
     let mut slots = Vec::new();
-    for name in names_in(folder) {
+    for name in names_in(folder, warnings) {
         let path = folder.join(&name).join("state");
-        // A slot that is being made or dropped has a folder of another name, or no state.
-        if name.ends_with(".tmp") || !path.is_file() {
+        if name.ends_with(".tmp") {
             continue;
         }
         match read_at_most(&path, SLOT_BYTES_MAX) {
@@ -150,6 +158,8 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
     let short = || format!("found {} bytes, expected the state of a replication slot", bytes.len());
     let word = |place| at::<u32>(bytes, place).ok_or_else(short);
     let (magic, expected, version) = (word(0)?, word(4)?, word(8)?);
+            // A slot that is being made or dropped has a folder of another name, or no state.
+            Err(error) if is_missing(&error) => {}
     if magic != SLOT_MAGIC {
         return Err(format!(
             "found magic 0x{magic:08X}, expected 0x{SLOT_MAGIC:08X}, that of a slot"
@@ -157,6 +167,11 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
     }
     let length = usize::try_from(word(12)?).unwrap_or(usize::MAX);
     let covered = bytes.get(CHECKSUMMED..NAME.saturating_add(length)).ok_or_else(short)?;
+/// Whether there is no such file, or what should be its folder is a file itself.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
     let found = Crc32c::finish(Crc32c::detect().update(Crc32c::START, covered));
     if found != expected {
         return Err(format!("found checksum 0x{found:08X}, expected 0x{expected:08X}"));
@@ -228,3 +243,20 @@ mod tests {
         assert!(slot(&bytes).is_err_and(|text| text.starts_with("found magic")));
     }
 }
+    /// One that is a file cannot be read by anybody.
+    #[test]
+    fn a_folder_that_cannot_be_read_is_told_and_one_that_is_missing_is_not() {
+        let folder = std::env::temp_dir().join(format!("walstat-keepers-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("pg_replslot"), b"").expect("a file");
+        fs::create_dir_all(folder.join("slots/dead/state")).expect("a folder");
+        fs::create_dir_all(folder.join("slots/made")).expect("a folder");
+        let told = |name: &str| {
+            let mut warnings = Vec::new();
+            assert_eq!(slots(&folder.join(name), &mut warnings), []);
+            warnings.len()
+        };
+        assert_eq!([told("pg_replslot"), told("missing"), told("slots")], [1, 0, 1]);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
