@@ -63,7 +63,8 @@ fn kept_by(pg_wal: &PgWal) -> String {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
-    let segments = counted(pg_wal.kept_segments, "segment");
+    // What a standby's recovery keeps is not beyond what recovery needs.
+    let segments = counted(pg_wal.kept_segments.max(first.segments), "segment");
     let keeper = first.keeper.replace("replication_slot", "slot");
     format!(" ({segments} kept by {keeper}{}{more})", name.unwrap_or_default())
 }
@@ -156,6 +157,8 @@ mod tests {
         let line = String::from_utf8(line).expect("text");
         let told = "pg_wal 320 MB (9 segments kept by slot dead and 1 more)";
         assert!(line.contains(told), "{line}");
+        let standby = PgWal { keepers: vec![keeper("recovery", None, 79)], ..PgWal::default() };
+        assert_eq!(kept_by(&standby), " (79 segments kept by recovery)");
     }
 
     #[test]

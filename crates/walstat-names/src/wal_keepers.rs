@@ -25,11 +25,15 @@ const CHECKSUMMED: usize = 8;
 /// Where fields lie that have not moved since 9.5: name, database, `restart_lsn`.
 const NAME: usize = 16;
 const DATABASE: usize = NAME + NAME_BYTES;
+const PERSISTENCY: usize = DATABASE + 4;
 const RESTART_LSN: usize = DATABASE + 16;
 /// Where the slot file says why a slot was invalidated; the field exists from this file version on (release
 /// 16).
 const INVALIDATED: usize = RESTART_LSN + 8;
 const VERSION_WITH_CAUSE: u32 = 3;
+
+/// `RS_TEMPORARY` in `src/include/replication/slot.h`.
+const TEMPORARY: u32 = 2;
 
 /// Where the summarizer writes (`XLOGDIR/summaries`), and what its files are called.
 const SUMMARIES: &str = "summaries";
@@ -48,8 +52,13 @@ pub struct Slot {
     pub is_invalid: bool,
     /// When that was saved.
     pub saved: Option<SystemTime>,
-    /// Whether it was saved since the last checkpoint began: a checkpoint saves a slot that has moved.
+    /// Whether it was saved since the last checkpoint began, and made before that: a checkpoint saves a slot
+    /// that has moved.
     pub is_moving: bool,
+    /// When it was made, where the file system tells.
+    pub made: Option<SystemTime>,
+    /// Whether it is that of a session, and goes with it.
+    pub is_temporary: bool,
 }
 
 /// What lies in `pg_wal`, and what for.
@@ -94,8 +103,10 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let mut slots = slots(&directory.join("pg_replslot"), warnings);
     let begun = u64::try_from(control.checkpoint.time.second()).unwrap_or_default();
     let begun = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(begun));
-    let is_moving =
-        |slot: &Slot| slot.saved.zip(begun).is_some_and(|(saved, begun)| saved >= begun);
+    let is_moving = |slot: &Slot| {
+        let is_since = |time: SystemTime| begun.is_some_and(|begun| time >= begun);
+        slot.saved.is_some_and(is_since) && !slot.made.is_some_and(is_since)
+    };
     slots.iter_mut().for_each(|slot| slot.is_moving = is_moving(slot));
     Some(Kept {
         segment_bytes: u64::from(segment_bytes),
@@ -142,10 +153,13 @@ fn slots(folder: &Path, warnings: &mut Vec<String>) -> Vec<Slot> {
             Ok(bytes) => match slot(&bytes) {
                 Ok(slot) => {
                     let saved = fs::metadata(&path).and_then(|file| file.modified()).ok();
-                    slots.push(Slot { saved, ..slot });
+                    let made = fs::metadata(folder.join(&name)).and_then(|made| made.created());
+                    slots.push(Slot { saved, made: made.ok(), ..slot });
                 }
                 Err(found) => warnings.push(warning(&path, found)),
             },
+            // A slot that is being made or dropped has a folder of another name, or no state.
+            Err(error) if is_missing(&error) => {}
             Err(error) => warnings.push(warning(&path, error)),
         }
     }
@@ -153,13 +167,16 @@ fn slots(folder: &Path, warnings: &mut Vec<String>) -> Vec<Slot> {
     slots
 }
 
+/// Whether there is no such file, or what should be its folder is a file itself.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// Reads a slot's state; `Err`: what is wrong with it.
 fn slot(bytes: &[u8]) -> Result<Slot, String> {
     let short = || format!("found {} bytes, expected the state of a replication slot", bytes.len());
     let word = |place| at::<u32>(bytes, place).ok_or_else(short);
     let (magic, expected, version) = (word(0)?, word(4)?, word(8)?);
-            // A slot that is being made or dropped has a folder of another name, or no state.
-            Err(error) if is_missing(&error) => {}
     if magic != SLOT_MAGIC {
         return Err(format!(
             "found magic 0x{magic:08X}, expected 0x{SLOT_MAGIC:08X}, that of a slot"
@@ -167,11 +184,6 @@ fn slot(bytes: &[u8]) -> Result<Slot, String> {
     }
     let length = usize::try_from(word(12)?).unwrap_or(usize::MAX);
     let covered = bytes.get(CHECKSUMMED..NAME.saturating_add(length)).ok_or_else(short)?;
-/// Whether there is no such file, or what should be its folder is a file itself.
-fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
     let found = Crc32c::finish(Crc32c::detect().update(Crc32c::START, covered));
     if found != expected {
         return Err(format!("found checksum 0x{found:08X}, expected 0x{expected:08X}"));
@@ -187,6 +199,8 @@ fn is_missing(error: &io::Error) -> bool {
         is_invalid,
         saved: None,
         is_moving: false,
+        made: None,
+        is_temporary: word(PERSISTENCY)? == TEMPORARY,
     })
 }
 
@@ -233,16 +247,6 @@ mod tests {
         assert_eq!(summarized(&names[2..]), None);
     }
 
-    #[test]
-    fn a_damaged_state_is_told() {
-        let mut bytes = state(5, 0);
-        bytes[100] ^= 1;
-        assert!(slot(&bytes).is_err_and(|text| text.starts_with("found checksum")));
-        assert!(slot(&bytes[..50]).is_err());
-        bytes[0] = 0;
-        assert!(slot(&bytes).is_err_and(|text| text.starts_with("found magic")));
-    }
-}
     /// One that is a file cannot be read by anybody.
     #[test]
     fn a_folder_that_cannot_be_read_is_told_and_one_that_is_missing_is_not() {
@@ -260,3 +264,13 @@ mod tests {
         fs::remove_dir_all(&folder).expect("removed");
     }
 
+    #[test]
+    fn a_damaged_state_is_told() {
+        let mut bytes = state(5, 0);
+        bytes[100] ^= 1;
+        assert!(slot(&bytes).is_err_and(|text| text.starts_with("found checksum")));
+        assert!(slot(&bytes[..50]).is_err());
+        bytes[0] = 0;
+        assert!(slot(&bytes).is_err_and(|text| text.starts_with("found magic")));
+    }
+}

@@ -286,6 +286,7 @@ fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64,
         saved(slot).map(|time| format!(", as saved {}", time.strftime("%Y-%m-%d %H:%M:%S")));
     let user = if slot.is_logical { "subscriber" } else { "standby" };
     let advice = match slot.is_moving {
+        _ if slot.is_temporary => "it is temporary, and goes with its session".to_owned(),
         true => format!("it has moved since the last checkpoint: if its {user} is gone, drop it"),
         false => "drop it if nobody uses it".to_owned(),
     };
@@ -321,6 +322,8 @@ mod tests {
             is_invalid,
             saved: None,
             is_moving: false,
+            made: None,
+            is_temporary: false,
         };
         Kept {
             segment_bytes: 1 << 20,
@@ -406,7 +409,7 @@ mod tests {
         let [keeper] = told.keepers.as_slice() else { panic!("{told:?}") };
         assert_eq!((keeper.keeper.as_str(), keeper.segments), ("wal_summarizer", 6));
         let begins =
-            "the WAL summarizer keeps 6 segments: it has come to 0/00500028, 6 MB ago; no ";
+            "the WAL summarizer keeps 6 segments: it has come to 0/00500028, 7 MB ago; no ";
         assert!(keeper.text.starts_with(begins), "{}", keeper.text);
         let split = "6 kept beyond that and 4 that the next checkpoint removes or reuses";
         assert!(told.text.contains(split), "{}", told.text);
@@ -474,6 +477,15 @@ mod tests {
         let told = told(&kept, Lsn((11 << 20) + 5));
         let split = (told.removable_segments, told.since_redo_segments);
         assert_eq!((told.segments, split), (4, (2, 2)));
+    }
+
+    #[test]
+    fn a_temporary_slot_is_not_to_be_dropped() {
+        let mut kept = kept(Keeping::default());
+        (kept.slots[0].is_temporary, kept.slots[0].is_moving) = (true, true);
+        let told = told(&kept, Lsn(12 << 20));
+        let text = &told.keepers[0].text;
+        assert!(text.ends_with("; it is temporary, and goes with its session"), "{text}");
     }
 
     #[test]

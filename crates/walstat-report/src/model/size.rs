@@ -40,10 +40,10 @@ pub(crate) fn megabytes_around(least: u64, most: u64) -> String {
     format!("{} and {} MB", least >> 20, most.div_ceil(1 << 20))
 }
 
-/// Whole megabytes, and from a gigabyte on gigabytes with a decimal: sizes of disks.
+/// The nearest megabyte, and from a gigabyte on gigabytes with a decimal: sizes of disks.
 pub(crate) fn disk_size(bytes: u64) -> String {
     match bytes {
-        0..0x4000_0000 => whole_megabytes(bytes),
+        0..0x4000_0000 => whole_megabytes(bytes + (1 << 19)),
         _ => format!("{:.1} GB", bytes as f64 / f64::from(1 << 30)),
     }
 }
@@ -85,6 +85,7 @@ mod tests {
         assert_eq!(megabytes_setting(bytes), "4MB");
         assert_eq!(megabytes_around(bytes, bytes), "3 and 4 MB");
         assert_eq!((disk_size(bytes), disk_size(3 << 29)), ("3 MB".into(), "1.5 GB".into()));
+        assert_eq!(disk_size(1_862_296), "2 MB");
         assert_eq!((whole_bytes(bytes), whole_bytes(3 << 20)), ("3145729 B".into(), "3 MB".into()));
     }
 }
