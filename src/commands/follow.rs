@@ -119,7 +119,24 @@ fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
         ));
     }
     let inputs = args.names.inputs().chain(args.state.as_deref());
-    args.outputs.refuse_to_overwrite(inputs)
+    args.outputs.refuse_to_overwrite(inputs)?;
+    let mut files = args.outputs.all.iter().filter_map(|output| output.file.as_deref());
+    match files.find(|file| lies_in_wal(file, path)) {
+        None => Ok(()),
+        Some(file) => Err(Failure::Target {
+            path: file.display().to_string(),
+            reason: "lies in the folder of WAL that is followed".to_owned(),
+        }),
+    }
+}
+
+/// Whether a file lies, or would lie, where the WAL below `path` does.
+fn lies_in_wal(file: &Path, path: &Path) -> bool {
+    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
+    let wal = inside.iter().find(|inside| inside.is_dir()).map_or(path, PathBuf::as_path);
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let place = parent.unwrap_or(Path::new(".")).canonicalize();
+    place.is_ok_and(|place| wal.canonicalize().is_ok_and(|wal| place.starts_with(wal)))
 }
 
 /// Waits until there is WAL; `None`: it was ended before there was.

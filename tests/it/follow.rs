@@ -739,7 +739,8 @@ fn what_was_truncated_before_it_was_dropped_was_not_dropped_then() {
 #[test]
 fn lines_begin_anew_after_half_a_line() {
     let folder = plain_folder("pg15-mixed", 0..2);
-    let file = folder.path().join("lines");
+    let beside = TempDir::new().expect("a directory");
+    let file = beside.path().join("lines");
     fs::write(&file, "{\"whole\":1}\n{\"time\":\"2026-").expect("written");
     let words = ["-o", file.to_str().expect("text")];
     let mut following = Following::begin(folder.path(), &words);
@@ -769,11 +770,13 @@ fn usage_is_told_before_anything_is_read() {
     let folder = plain_folder("pg15-mixed", 0..1);
     let path = folder.path().to_str().expect("text");
     let file = folder.path().join("000000010000000000000006");
+    let inside = folder.path().join("0000000100000000000000AA");
     for words in [
         &["follow", path, "--every", "1ms"][..],
         &["follow", path, "--start", "then"],
         &["follow", path, "--listen", "9187"],
         &["follow", file.to_str().expect("text")],
+        &["follow", path, "-f", "ndjson", "-o", inside.to_str().expect("text")],
     ] {
         let ran = walstat(words).exits(2);
         assert!(ran.stdout.is_empty(), "{words:?}");
