@@ -21,6 +21,7 @@ use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
 use given::Looked;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -74,7 +75,7 @@ pub struct Found {
 }
 
 /// What can only be read from front to back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
     /// The file; `-` is standard input.
     pub path: PathBuf,
@@ -153,6 +154,11 @@ impl Found {
 
     /// How many files and streams were found that may be WAL.
     fn count(&self) -> usize {
+    /// Whether a path leads into a stream, or is one.
+    pub(super) fn is_in_stream(&self, path: &Path) -> bool {
+        self.streams.iter().any(|stream| path.starts_with(&stream.path))
+    }
+
         self.pieces.len() + self.listed.len() + self.streams.len()
     }
 

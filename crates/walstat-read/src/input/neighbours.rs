@@ -199,7 +199,8 @@ pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometr
         let between = beside
             .get(&piece.directory)
             .and_then(|keys| Some(*keys.first()? < *key && *key < *keys.last()?));
-        let is_file = piece.probe.source.is_file();
+        // Of a partial result the source tells no more where it was.
+        let is_file = !found.is_in_stream(piece.path());
         piece.name.is_none() && is_file && !named.contains(key) && between == Some(true)
     });
     let lost = lost.map(|(piece, key)| {
