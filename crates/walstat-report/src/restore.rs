@@ -351,12 +351,23 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 }
 
 /// Whether the problem's file comes to the server in another size than a segment's, which ends it
-/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On what is packed, a tool fails.
+/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On a packed file that is damaged, a
+/// tool fails; of one that is sound it makes whatever was packed.
 pub(crate) fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
     let bytes = u64::from(plan.geometry.segment_bytes);
+    let comes_so = match problem.kind {
+        ProblemKind::TrailingBytes => true,
+        ProblemKind::Truncated => problem.found.starts_with("end of file"),
+        // `cp` brings it as it is.
+        ProblemKind::Unreadable => problem.found == COMPRESSED,
+        _ => false,
+    };
     let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
-    files.any(|file| file.is_asked_for() && file.raw_bytes.is_some_and(|found| found != bytes))
+    files.any(|file| file.is_asked_for() && file.raw_bytes.map_or(comes_so, |found| found != bytes))
 }
+
+/// What is told of a compressed segment under a plain name among others that are not.
+const COMPRESSED: &str = "a compressed segment";
 
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
 /// that a server cannot use.
