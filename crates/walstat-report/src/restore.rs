@@ -369,6 +369,20 @@ pub(crate) fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
 /// What is told of a compressed segment under a plain name among others that are not.
 const COMPRESSED: &str = "a compressed segment";
 
+/// Whether the problem is that of a copy below the directory of the file that a `restore_command` takes.
+fn is_of_copy_below(problem: &Problem, plan: &Plan) -> bool {
+    let name = SegmentName::leading(&problem.segment);
+    let key = name.and_then(|it| Some((it.timeline, it.number(plan.geometry.segment_bytes)?)));
+    let files = key.and_then(|key| plan.files.get(&key)).map_or(&[][..], Vec::as_slice);
+    let Some((counted, copies)) = files.split_first() else { return false };
+    let directory = counted.source.path().parent();
+    copies.iter().map(|copy| copy.source.path()).any(|path| {
+        path.parent() != directory
+            && directory.is_some_and(|directory| path.starts_with(directory))
+            && problem.found.starts_with(&format!("{}: ", path.display()))
+    })
+}
+
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
 /// that a server cannot use.
 fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
@@ -394,7 +408,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
     };
     let matters = limit >= Some(backup.start) || end > Some(backup.start);
-    limit.filter(|_| on_the_way && matters)
+    limit.filter(|_| on_the_way && matters && !is_of_copy_below(problem, plan))
 }
 
 /// The first segment after the start that is only there under a name that no server asks for.

@@ -320,6 +320,25 @@ fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
     }
 }
 
+/// `restore_command` takes the one in place.
+#[test]
+fn a_bad_copy_below_the_archive_does_not_end_a_restore() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::create_dir(directory.path().join("old")).expect("a directory");
+    for path in segments(8, 10) {
+        let mut bytes = zstd::decode_all(&fs::read(&path).expect("a segment")[..]).expect("zstd");
+        let name = path.file_stem().expect("a name");
+        fs::write(directory.path().join(name), &bytes).expect("a copy");
+        if name.to_string_lossy().ends_with("09") {
+            bytes[300_000..300_008].fill(b'X');
+            fs::write(directory.path().join("old").join(name), bytes).expect("a copy");
+        }
+    }
+    let ran = restore(&[directory.path().to_owned()], &label()).exits(4);
+    assert!(ran.stdout.contains("duplicate_differs"), "{}", ran.stdout);
+    assert!(!sentence(&ran).contains("only"), "{}", sentence(&ran));
+}
+
 /// A label of another backup than the files beside it are of.
 #[test]
 fn a_label_whose_checkpoint_pg_control_does_not_know_is_refused() {
