@@ -58,6 +58,8 @@ pub struct Found {
     pub backup_histories: Vec<PathBuf>,
     /// pgBackRest's lists of archive ids.
     pub(crate) archive_infos: Vec<(PathBuf, Result<ArchiveInfo, String>)>,
+    /// Segments for the zstd tool that are symbolic links.
+    pub(crate) zstd_links: BTreeSet<String>,
     /// What those in streams tell, as far as the streams were read; or why they cannot be read.
     pub(crate) backups: Vec<Result<ToldLabel, String>>,
     /// What could not be looked at.
@@ -152,13 +154,13 @@ impl Found {
         Some(bytes.map(|piece| piece.probe.raw_bytes.unwrap_or(whole).min(whole)).sum())
     }
 
-    /// How many files and streams were found that may be WAL.
-    fn count(&self) -> usize {
     /// Whether a path leads into a stream, or is one.
     pub(super) fn is_in_stream(&self, path: &Path) -> bool {
         self.streams.iter().any(|stream| path.starts_with(&stream.path))
     }
 
+    /// How many files and streams were found that may be WAL.
+    fn count(&self) -> usize {
         self.pieces.len() + self.listed.len() + self.streams.len()
     }
 
@@ -315,7 +317,12 @@ impl Found {
                 self.listed.push(Listed { root, path, name, bytes, modified });
                 return;
             }
-            FileName::Segment(file) => Some(file),
+            FileName::Segment(file) => {
+                if packing::is_for_zstd(&text) && is_link(path) {
+                    self.zstd_links.insert(path.to_string_lossy().into_owned());
+                }
+                Some(file)
+            }
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
                 if archive_info::NAMES.contains(&&*text) {
@@ -412,8 +419,12 @@ fn is_segments(name: &str) -> bool {
     matches!(FileName::parse(name), FileName::Segment(_))
 }
 
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 fn is_link_to_nothing(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) && !path.exists()
+    is_link(path) && !path.exists()
 }
 
 /// Whether a directory is one in which a server keeps its data.

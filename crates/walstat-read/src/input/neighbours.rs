@@ -160,6 +160,23 @@ fn packed_otherwise(packings: &Packings) -> Option<String> {
     ))
 }
 
+/// A note on segments for the zstd tool that are links: without `-f` it passes them over, and with `-q` it says
+/// nothing of it. Archivers unpack by themselves.
+pub(super) fn zstd_links(found: &Found) -> Option<String> {
+    let is_link = |piece: &&Piece| {
+        let is_archivers = found.directories.is_archivers(piece.directory)
+            || piece.name.as_ref().is_none_or(|name| name.sha1.is_some());
+        !is_archivers && found.zstd_links.contains(&*piece.path().to_string_lossy())
+    };
+    let files: BTreeSet<String> = found.pieces.iter().filter(is_link).map(Piece::file).collect();
+    let more = match files.len() {
+        0 | 1 => " is a symbolic link".to_owned(),
+        all => format!(" and {} more are symbolic links", all - 1),
+    };
+    let one = files.first()?;
+    Some(format!("{one}{more}: zstd unpacks none without -f, and recovery ends there"))
+}
+
 /// Segments whose suffix is spelt otherwise than those of most others. `usual`: how it usually is.
 fn spelt_apart(
     usual: &str,

@@ -22,7 +22,7 @@ use crate::input::probe::{FirstPage, NotWal, Probe};
 use crate::input::problem::Problem;
 use crate::input::source::{KeptBytes, Source};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walstat_format::page::Geometry;
@@ -40,6 +40,7 @@ pub struct Partial<O> {
     streams: Vec<Stream>,
     backup_histories: Vec<String>,
     archive_infos: Vec<(String, Result<ArchiveInfo, String>)>,
+    zstd_links: BTreeSet<String>,
     problems: Vec<Problem>,
     notes: Vec<String>,
     /// By the index of the piece.
@@ -112,6 +113,7 @@ impl<O: Observe> Partial<O> {
                 .collect(),
             backup_histories: found.backup_histories.iter().map(|path| text(path)).collect(),
             archive_infos: infos.map(|(path, info)| (text(&path), info)).collect(),
+            zstd_links: found.zstd_links,
             problems: found.problems,
             notes: found.notes,
             passed: passed.into_iter().filter_map(form).collect(),
@@ -158,6 +160,7 @@ impl<O: Observe> Partial<O> {
         found.streams = joined.streams;
         found.backup_histories = joined.backup_histories.into_iter().map(PathBuf::from).collect();
         found.archive_infos = infos.map(|(path, info)| (PathBuf::from(path), info)).collect();
+        found.zstd_links = joined.zstd_links;
         found.problems = joined.problems;
         found.notes = joined.notes;
         let passed = joined.passed.into_iter().map(|(index, form)| (index, form.into_passed()));
@@ -199,6 +202,7 @@ impl<O: Observe> Partial<O> {
         );
         self.backup_histories.extend(other.backup_histories);
         self.archive_infos.extend(other.archive_infos);
+        self.zstd_links.extend(other.zstd_links);
         self.problems.extend(other.problems);
         self.notes.extend(other.notes);
         let passed = other.passed.into_iter();
@@ -217,6 +221,7 @@ impl<O> Default for Partial<O> {
             streams: Vec::new(),
             backup_histories: Vec::new(),
             archive_infos: Vec::new(),
+            zstd_links: BTreeSet::new(),
             problems: Vec::new(),
             notes: Vec::new(),
             passed: BTreeMap::new(),
