@@ -97,8 +97,8 @@ fn what_is_told_of_time_is_that_of_the_whole() {
     }
 }
 
-/// The names of files decide which of them a `restore_command` finds, and how they are packed what their names
-/// promise.
+/// The names of files decide which of them a `restore_command` finds, and how they are packed what their
+/// names promise.
 #[test]
 fn what_no_restore_command_finds_is_missing_in_parts_too() {
     let names =

@@ -283,8 +283,8 @@ fn a_backup_with_a_broken_pg_control_is_not_restorable() {
     assert!(sentence(&ran).starts_with("not restorable: the backup's pg_control: found checksum"));
 }
 
-/// `archive file "…" has wrong size` is FATAL, whatever a tool has unpacked; where the tool fails, recovery ends
-/// there.
+/// `archive file "…" has wrong size` is FATAL, whatever a tool has unpacked; where the tool fails, recovery
+/// ends there.
 #[test]
 fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
     let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).expect("zstd");
