@@ -21,6 +21,7 @@ use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
 use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
+use walstat_report::impossible::impossible;
 use walstat_report::model::view::View;
 use walstat_report::model::window::{TimelineRow, Window};
 use walstat_report::model::{CommandName, Unreadable};
@@ -143,7 +144,11 @@ fn look(
     let window = RecoveryWindow::new(target.cloned(), places.collect());
     let prototype: Noted = (Statistics::default(), (RestoreInput::default(), window));
     let read = read::read_in(source, found, None, &Filters::default(), &Observer::new(prototype))?;
-    Ok(read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default()))
+    let mut read = read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default());
+    let (_, (restore, _)) = &read.scanned.observer;
+    let impossible = impossible(&read.plan, restore, &read.scanned.problems);
+    read.scanned.problems.extend(impossible);
+    Ok(read)
 }
 
 /// `reached_on`: other timelines on which the target can be reached.

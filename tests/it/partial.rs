@@ -4,6 +4,7 @@
 mod beside;
 
 use crate::support::fixtures::{sample, sample_names};
+use crate::support::wal::{plain, put};
 use crate::support::{Ran, command, finish, walstat};
 use std::ffi::OsStr;
 use std::fs;
@@ -92,6 +93,45 @@ fn what_is_told_of_time_is_that_of_the_whole() {
             let merged = walstat(&call(&["merge"], &parts));
             assert_eq!(merged.code, whole.code, "{name}: {}", merged.stderr);
             assert_eq!(without_paths(&merged), without_paths(&whole), "{name}, {each} in each");
+        }
+    }
+}
+
+/// The names of files decide which of them a `restore_command` finds, and how they are packed what their
+/// names promise.
+#[test]
+fn what_no_restore_command_finds_is_missing_in_parts_too() {
+    let names =
+        ["000000010000000000000007", "000000010000000000000008", "000000010000000000000009"];
+    let tar = |bytes: &[u8]| {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, names[1], bytes).expect("a member");
+        tar.into_inner().expect("a tar")
+    };
+    let renamed = [".zip", ".gpg", ".enc", ".7z", ".lzo", ".sz", ".Z", ".bak"];
+    let renamed = renamed.map(|suffix| (format!("{}{suffix}", names[1]), false));
+    let others = [("x000000010000000000000008".to_owned(), false), (names[1].to_owned(), true)];
+    for (name, is_tar) in renamed.into_iter().chain(others) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive = folder.path().join("archive");
+        fs::create_dir(&archive).expect("a folder");
+        let mut files = Vec::new();
+        for each in names {
+            let bytes = plain(&sample("pg15-mixed"), each);
+            let is_it = each == names[1];
+            let name = if is_it { &name } else { each };
+            files.push(put(&archive, name, &if is_it && is_tar { tar(&bytes) } else { bytes }));
+        }
+        let part = folder.path().join("part").to_string_lossy().into_owned();
+        for paths in [files, vec![archive]] {
+            let options = ["--stats", "--as=archive", "--format=json"];
+            let whole = walstat(&call(&options, &paths));
+            walstat(&call(&[&["--partial", "-o", &part], &options[..]].concat(), &paths));
+            let merged = walstat(&["merge", &part]);
+            let first = (merged.code, &merged.stderr, merged.json());
+            assert_eq!(first, (whole.code, &whole.stderr, whole.json()), "{name} in {paths:?}");
         }
     }
 }
@@ -196,7 +236,7 @@ fn what_does_not_belong_together_is_refused_with_both_values() {
     };
     let mut layout = bytes.clone();
     layout[16] = 99;
-    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 21"]);
+    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 23"]);
     refused(3, &spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
     refused(3, &spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
     refused(3, &folder.path().join("missing"), &["missing", "No such file"]);

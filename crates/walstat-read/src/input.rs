@@ -1,6 +1,6 @@
 //! Where WAL comes from: from paths to the segments that are read, and their bytes. Decodes no records.
 
-mod archive_info;
+pub(crate) mod archive_info;
 pub mod codec;
 pub mod control;
 pub(crate) mod digest;

@@ -47,14 +47,15 @@ fn is_without_holes(plan: &Plan, range: Range<Lsn>) -> bool {
     there == last - first + 1
 }
 
-/// `unexpected timeline ID in checkpoint record` (`checkTimeLineSwitch` and `xlog_redo` there).
+/// `unexpected timeline ID in checkpoint record` (`checkTimeLineSwitch` and `xlog_redo` there). The timeline
+/// before is looked at where one begins, and nowhere else: there the history is held against it.
 fn wrong_timeline(plan: &Plan, lsn: Lsn, Switch { from, to }: Switch) -> Option<Problem> {
     let lineage = &plan.lineage;
     // Without a history, its first segment may begin with any older one.
     let is_known = lineage.parent().is_some() || lineage.timeline() == 1;
     let expected = lineage.of_page(lsn);
     let is_possible = if is_known { to == expected } else { to <= expected };
-    (!is_possible || from > to).then(|| {
+    (!is_possible).then(|| {
         let expected = format!("a record of timeline {expected}");
         problem(plan, lsn, expected, format!("one of timeline {to}, after timeline {from}"))
     })

@@ -5,11 +5,13 @@
 //! before the start does not matter.
 
 mod astray;
+mod search;
 
 use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use astray::astray;
+pub(crate) use search::{Unsearched, findable, latest, unsearched};
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
@@ -19,11 +21,9 @@ use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
-use walstat_read::input::names::FileName;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
-use walstat_read::input::timeline::Lineage;
 
 /// What is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,7 @@ pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
     let result = can_begin(backup, &wal)
         .and_then(|()| latest(backup, wal.plan))
         .and_then(|()| findable(backup, &wal))
+        .and_then(|()| unsearched(backup, &wal).map_or(Ok(()), |early| Err(early.told())))
         .and_then(|()| replaced(backup, &wal))
         .and_then(|()| reach(backup, &wal));
     let (verdict, text) = match result {
@@ -123,54 +124,6 @@ fn usable(backup: &Backup) -> Result<(), String> {
     }
 }
 
-/// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
-pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
-    let Some(latest) = &plan.latest else { return Ok(()) };
-    let begins_on = |lineage: &Lineage| lineage.of_page(backup.start);
-    if latest.has(plan.timeline) && begins_on(latest) == begins_on(&plan.lineage) {
-        return Ok(());
-    }
-    let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
-    Err(format!(
-        "not restorable to the end: {name} exists, so recovery_target_timeline = 'latest' follows timeline \
-         {}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
-         '{timeline}'",
-        latest.timeline()
-    ))
-}
-
-/// What a server looks for before any segment is there: pgBackRest its list, and the server the history of
-/// each timeline after its own, up to the first that is missing; the newest of them it reads
-/// (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
-fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
-    let of_kind = |kind: ProblemKind| wal.problems.iter().filter(move |it| it.kind == kind);
-    if let Some(Problem { segment, found, .. }) = of_kind(ProblemKind::ArchiveInfo).next() {
-        return Err(format!(
-            "not restorable: pgBackRest finds no segment: {segment}: found {found}"
-        ));
-    }
-    let (begin, end) = (wal.plan.lineage.of_page(backup.start), wal.plan.timeline);
-    let begin = backup.label.map_or(begin, |label| label.timeline);
-    let of_kind =
-        |kind| of_kind(kind).filter_map(|it| Some((history_of(&it.segment)?, &it.segment)));
-    let mut missing = of_kind(ProblemKind::MissingHistory);
-    if let Some((timeline, name)) = missing.find(|(it, _)| (begin + 1..=end).contains(it)) {
-        return Err(format!(
-            "restorable on timeline {} only, not on timeline {end}: without {name} a server does not search \
-             for newer timelines",
-            timeline - 1
-        ));
-    }
-    let mut broken = of_kind(ProblemKind::History);
-    match broken.find(|(timeline, _)| *timeline > begin.max(end)) {
-        Some((timeline, name)) => Err(format!(
-            "not restorable to the latest timeline: a server does not start with {name}, the history of \
-             timeline {timeline}; recovery_target_timeline = '{end}' makes it follow this WAL"
-        )),
-        None => Ok(()),
-    }
-}
-
 /// No record says that it replaces another one than the one that was torn before it: a server stops there.
 fn replaced(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let page = wal.plan.geometry.page_bytes;
@@ -215,14 +168,6 @@ pub fn standby_needs(backup: &Backup, backups: &Backups) -> Option<String> {
          with less than {}",
         settings.join(", ")
     ))
-}
-
-/// The timeline of a history, whatever it is packed by.
-fn history_of(file: &str) -> Option<u32> {
-    match FileName::parse(file) {
-        FileName::History(timeline) => Some(timeline),
-        _ => None,
-    }
 }
 
 /// Replay can begin where the backup wants it to.
@@ -406,11 +351,36 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 }
 
 /// Whether the problem's file comes to the server in another size than a segment's, which ends it
-/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On what is packed, a tool fails.
-fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
+/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On a packed file that is damaged, a
+/// tool fails; of one that is sound it makes whatever was packed.
+pub(crate) fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
     let bytes = u64::from(plan.geometry.segment_bytes);
+    let comes_so = match problem.kind {
+        ProblemKind::TrailingBytes => true,
+        ProblemKind::Truncated => problem.found.starts_with("end of file"),
+        // `cp` brings it as it is.
+        ProblemKind::Unreadable => problem.found == COMPRESSED,
+        _ => false,
+    };
     let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
-    files.any(|file| file.is_asked_for() && file.raw_bytes.is_some_and(|found| found != bytes))
+    files.any(|file| file.is_asked_for() && file.raw_bytes.map_or(comes_so, |found| found != bytes))
+}
+
+/// What is told of a compressed segment under a plain name among others that are not.
+const COMPRESSED: &str = "a compressed segment";
+
+/// Whether the problem is that of a copy below the directory of the file that a `restore_command` takes.
+fn is_of_copy_below(problem: &Problem, plan: &Plan) -> bool {
+    let name = SegmentName::leading(&problem.segment);
+    let key = name.and_then(|it| Some((it.timeline, it.number(plan.geometry.segment_bytes)?)));
+    let files = key.and_then(|key| plan.files.get(&key)).map_or(&[][..], Vec::as_slice);
+    let Some((counted, copies)) = files.split_first() else { return false };
+    let directory = counted.source.path().parent();
+    copies.iter().map(|copy| copy.source.path()).any(|path| {
+        path.parent() != directory
+            && directory.is_some_and(|directory| path.starts_with(directory))
+            && problem.found.starts_with(&format!("{}: ", path.display()))
+    })
 }
 
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
@@ -438,7 +408,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
     };
     let matters = limit >= Some(backup.start) || end > Some(backup.start);
-    limit.filter(|_| on_the_way && matters)
+    limit.filter(|_| on_the_way && matters && !is_of_copy_below(problem, plan))
 }
 
 /// The first segment after the start that is only there under a name that no server asks for.

@@ -7,13 +7,15 @@ mod reachable;
 use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
-    Backup, Reached, Wal, can_begin, consistent, consistent_from, latest, reached,
+    Backup, Reached, Unsearched, Wal, can_begin, consistent, consistent_from, findable, is_fatal,
+    latest, reached, unsearched,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
 use walstat_format::lsn::Lsn;
 use walstat_read::input::label::ToldLabel;
+use walstat_read::input::problem::Problem;
 use walstat_read::scan::ending::EndingKind;
 
 /// What is known of the WAL, and what was asked.
@@ -125,8 +127,15 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let in_wal = wal.backups.ends.iter().find(|end| end.start == start).map(|end| end.end);
     let stop = consistent_from(&backup, wal);
     let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
-    let begins = can_begin(&backup, wal).and_then(|()| latest(&backup, wal.plan));
+    let early = unsearched(&backup, wal);
+    let begins = can_begin(&backup, wal)
+        .and_then(|()| latest(&backup, wal.plan))
+        .and_then(|()| findable(&backup, wal));
     let why_not = begins.and_then(|()| consistent(&backup, wal, reaches)).err();
+    // A target before the place is reached all the same, and the end of the WAL is not.
+    let fatal = broken.filter(|problem| is_fatal(problem, wal.plan));
+    let fatal = fatal.map(|problem| ends_with_fatal(problem, reaches));
+    let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(fatal);
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),
@@ -135,14 +144,27 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
         start_time: text(told.and_then(|told| told.start_time.as_ref())),
         stop_time: text(told.and_then(|told| told.stop_time.as_ref())),
         consistent_from: stop.map(|lsn| lsn.to_string()),
-        usable: why_not.is_none(),
-        reaches: why_not.is_none().then(|| reaches.to_string()),
-        why: why_not.clone(),
+        usable: why.is_none(),
+        reaches: why.is_none().then(|| reaches.to_string()),
+        why,
     };
     let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
+    let (reaches, broken) = match early.and_then(|early| Some((early.leaves(wal.plan)?, early))) {
+        Some((left, early)) if left < reaches => (left, Some(early.told())),
+        _ => (reaches, broken),
+    };
     let clock = || wal.reach.before(stop.unwrap_or(start)).and_then(|point| rfc3339(point.time?));
     let ended = row.stop_time.clone().or_else(|| row.start_time.clone()).or_else(clock);
     (Judged { start, consistent: stop, stop: reaches, ended, broken, why_not }, row)
+}
+
+/// Why a backup from which replay meets a file of another size than a segment's is not restored to the end.
+fn ends_with_fatal(problem: &Problem, reaches: Lsn) -> String {
+    format!(
+        "not restorable: {} in {}: a server ends with FATAL at its wrong size; once that file is gone, \
+         restorable to LSN {reaches} only",
+        problem.kind, problem.segment
+    )
 }
 
 /// A time of a label, `2026-11-21 09:12:01 UTC`; nothing where the zone is an abbreviation that only the

@@ -2,7 +2,7 @@
 
 use super::archive::check;
 use crate::support::fixtures::{fixtures, sample};
-use crate::support::{Ran, finish};
+use crate::support::{Ran, command, finish};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -283,21 +283,60 @@ fn a_backup_with_a_broken_pg_control_is_not_restorable() {
     assert!(sentence(&ran).starts_with("not restorable: the backup's pg_control: found checksum"));
 }
 
-/// `archive file "…" has wrong size` is FATAL; a tool that fails on a packed file ends recovery there.
+/// `archive file "…" has wrong size` is FATAL, whatever a tool has unpacked; where the tool fails, recovery
+/// ends there.
 #[test]
 fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
-    let directory = tempfile::tempdir().expect("a directory");
-    for path in segments(8, 10) {
-        let packed = fs::read(&path).expect("a segment");
-        let mut bytes = zstd::decode_all(&packed[..]).expect("zstd");
-        let name = path.file_stem().expect("a name");
-        if name == "00000001000000000000000A" {
-            bytes.truncate(1_000_000);
+    let packed = |bytes: &[u8]| zstd::encode_all(bytes, 1).expect("zstd");
+    let cut = |bytes: &[u8]| bytes[..bytes.len() - 9].to_vec();
+    let short = |bytes: &[u8]| bytes[..1_000_000].to_vec();
+    let long = |bytes: &[u8]| [bytes, b"x"].concat();
+    type Change<'c> = &'c dyn Fn(&[u8]) -> Vec<u8>;
+    let ways: [(&str, Change<'_>, Change<'_>, bool); 6] = [
+        ("", &|all| all.to_vec(), &short, true),
+        ("", &|all| all.to_vec(), &long, true),
+        ("", &|all| all.to_vec(), &packed, true),
+        (".zst", &packed, &|all| packed(&short(all)), true),
+        (".zst", &packed, &|all| packed(&long(all)), true),
+        (".zst", &packed, &|all| cut(&packed(all)), false),
+    ];
+    for (index, (suffix, whole, wrong, is_fatal)) in ways.into_iter().enumerate() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for path in segments(8, 10) {
+            let bytes = zstd::decode_all(&fs::read(&path).expect("a segment")[..]).expect("zstd");
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+            let bytes = if name.ends_with("0A") { wrong(&bytes) } else { whole(&bytes) };
+            fs::write(directory.path().join(format!("{name}{suffix}")), bytes).expect("a copy");
         }
-        fs::write(directory.path().join(name), bytes).expect("a copy");
+        let said = sentence(&restore(&[directory.path().to_owned()], &label()));
+        assert!(said.contains("only"), "{index}: {said}");
+        assert_eq!(said.contains("once that file is gone"), is_fatal, "{index}: {said}");
+        let mut window = command(&["window", "-f", "json", "--backup-label"]);
+        let ran = finish(window.arg(label()).arg(directory.path())).exits(4).json();
+        let backup = &ran["window"]["backups"][0];
+        assert_eq!(backup["usable"], !is_fatal, "{index}: {backup}");
+        let why = backup["why"].to_string();
+        assert_eq!(why.contains("once that file is gone"), is_fatal, "{index}: {backup}");
     }
-    let said = sentence(&restore(&[directory.path().to_owned()], &label()));
-    assert!(said.contains("only") && said.contains("once that file is gone"), "{said}");
+}
+
+/// `restore_command` takes the one in place.
+#[test]
+fn a_bad_copy_below_the_archive_does_not_end_a_restore() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::create_dir(directory.path().join("old")).expect("a directory");
+    for path in segments(8, 10) {
+        let mut bytes = zstd::decode_all(&fs::read(&path).expect("a segment")[..]).expect("zstd");
+        let name = path.file_stem().expect("a name");
+        fs::write(directory.path().join(name), &bytes).expect("a copy");
+        if name.to_string_lossy().ends_with("09") {
+            bytes[300_000..300_008].fill(b'X');
+            fs::write(directory.path().join("old").join(name), bytes).expect("a copy");
+        }
+    }
+    let ran = restore(&[directory.path().to_owned()], &label()).exits(4);
+    assert!(ran.stdout.contains("duplicate_differs"), "{}", ran.stdout);
+    assert!(!sentence(&ran).contains("only"), "{}", sentence(&ran));
 }
 
 /// A label of another backup than the files beside it are of.

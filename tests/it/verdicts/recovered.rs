@@ -168,10 +168,14 @@ fn a_server_need_not_have_histories_of_timelines_that_it_never_had() {
 
 /// Timelines 1, 2 and 3, of which the third one begins with a segment.
 fn three_timelines() -> (TempDir, [u64; 2]) {
+    three_timelines_after(&timeline_1(2, true))
+}
+
+/// The same, where this is on timeline 1.
+fn three_timelines_after(first: &Wal) -> (TempDir, [u64; 2]) {
     let directory = tempfile::tempdir().expect("a directory");
-    let first = timeline_1(2, true);
-    let second = promoted(&first, 1, 2);
-    store(&first, 0, directory.path());
+    let second = promoted(first, 1, 2);
+    store(first, 0, directory.path());
     let open = format!("00000001{:016X}", first.at() / SEGMENT);
     fs::remove_file(directory.path().join(open)).expect("the segment that was left");
     store(&second, first.at(), directory.path());
@@ -212,16 +216,85 @@ fn a_record_that_replaces_another_one_than_was_torn_is_a_problem() {
     }
 }
 
-/// `unexpected timeline ID 7 (should be 1) in checkpoint record`.
+/// `unexpected timeline ID 7 (should be 1) in checkpoint record`. At the timeline before no server looks
+/// where none begins.
 #[test]
 fn a_checkpoint_of_another_timeline_than_its_place_is_a_problem() {
-    for (timeline, before) in [(7, 7), (1, 2)] {
+    for (timeline, before, is_wrong) in [(7, 7, true), (1, 2, false)] {
         let mut wal = timeline_1(1, true);
         wal.add(&Rec::begins(timeline, before));
         write(&mut wal, 10);
         wal.switch();
         let directory = tempfile::tempdir().expect("a directory");
         store(&wal, 0, directory.path());
-        is_red("a checkpoint", directory.path(), "record_body", "000000010000000000000006");
+        let name = "000000010000000000000006";
+        match is_wrong {
+            true => is_red("a checkpoint", directory.path(), "record_body", name),
+            false => is_green("a checkpoint", directory.path()),
+        }
+        let ran = finish(command(&["window", "-f", "json"]).arg(directory.path()));
+        assert_eq!(told(&ran).len(), usize::from(is_wrong), "{}", ran.stdout);
     }
+}
+
+/// A server that follows the latest timeline looks for histories one by one, up to the first that it does not
+/// get, and reads the last. `check` and `window` say the same of it.
+#[test]
+fn a_history_that_is_missed_ends_the_search_for_the_latest_timeline() {
+    let mut first = timeline_1(1, true);
+    let start = first.next();
+    let mut end = Rec { xid: 0, ..Rec::new(0, 0x50, 8) };
+    end.main.copy_from_slice(&start.0.to_le_bytes());
+    first.add(&end);
+    write(&mut first, 30);
+    let early = first.next();
+    write(&mut first, 100);
+    let (directory, [_, third]) = three_timelines_after(&first);
+    let (start, early, late) =
+        (start.to_string(), early.to_string(), format!("0/{:X}", third + 0x10000));
+    let window = |words: &[&str]| {
+        let mut call = command(&["window", "-f", "json", "--as", "archive"]);
+        finish(call.args(words).arg(directory.path())).json()["window"].clone()
+    };
+    let why =
+        |words: &[&str]| window(words)["backups"][0]["why"].as_str().unwrap_or_default().to_owned();
+    let said = |words: &[&str]| {
+        let ran =
+            check(&[&["--as", "archive", "--from", &start], words].concat(), directory.path());
+        let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
+        let restore = checks.iter().find(|it| it["check"] == "restore").expect("a restore");
+        restore["text"].as_str().expect("a sentence").to_owned()
+    };
+    let is_reached = |target: &str| {
+        let row = window(&["--target", target])["target"].clone();
+        (row["reachable"].as_bool(), row["why"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(why(&[]), "");
+    assert_eq!(is_reached(&late).0, Some(true));
+    let second = directory.path().join("00000002.history");
+    let text = fs::read(&second).expect("a history");
+    let is_gone: [&dyn Fn(); 2] = [
+        &|| fs::remove_file(&second).expect("removed"),
+        // Nothing can be read there.
+        &|| std::os::unix::fs::symlink("/proc/self/mem", &second).expect("a link"),
+    ];
+    for goes in is_gone {
+        goes();
+        for said in [why(&[]), said(&[])] {
+            assert!(said.contains("restorable on timeline 1 only, not on timeline 3"), "{said}");
+            assert!(said.contains("recovery_target_timeline = '3'"), "{said}");
+        }
+        assert_eq!(why(&["-t", "3"]), "");
+        assert!(said(&["-t", "3"]).starts_with("restorable to LSN"), "{}", said(&["-t", "3"]));
+        assert_eq!(is_reached(&early).0, Some(true));
+        let (is_reached, why) = is_reached(&late);
+        assert!(is_reached == Some(false) && why.contains("timeline = '3'"), "{why}");
+    }
+    fs::remove_file(&second).expect("removed");
+    put(directory.path(), "00000002.history", &text);
+    put(directory.path(), "00000003.history", b"garbage");
+    for said in [why(&[]), said(&[])] {
+        assert!(said.contains("a server does not start with 00000003.history"), "{said}");
+    }
+    assert_eq!(why(&["-t", "2"]), "");
 }

@@ -84,7 +84,7 @@ fn told_of(directory: &Path) -> Vec<(String, String)> {
 #[test]
 fn a_history_that_names_another_place_is_blamed_and_no_segment() {
     let history = |name: &str| ("history".to_owned(), name.to_owned());
-    for text in ["1\t0/892", "1\t0/4F0000\tx", "1\t0/0\tx"] {
+    for text in ["1\t0/892", "1\t0/4F0000\tx", "1\t0/0\tx", "1\t0/992E18\tx"] {
         let told = told_of(with_history(text.as_bytes()).path());
         assert_eq!(told, [history("00000002.history")], "{text}");
     }

@@ -1,6 +1,7 @@
 //! archive.info of pgBackRest: the archive ids of a stanza, under a checksum of what is said.
 
 use super::probe::read_text;
+use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub(super) const NAMES: [&str; 2] = ["archive.info", "archive.info.copy"];
 const HISTORY: &str = "db:history";
 
 /// A list whose checksum is right.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ArchiveInfo {
     /// The lines `1={"db-id":...,"db-version":"15"}` of its history.
     entries: Vec<(String, String)>,

@@ -21,6 +21,7 @@ use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
 use given::Looked;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -57,6 +58,8 @@ pub struct Found {
     pub backup_histories: Vec<PathBuf>,
     /// pgBackRest's lists of archive ids.
     pub(crate) archive_infos: Vec<(PathBuf, Result<ArchiveInfo, String>)>,
+    /// Segments for the zstd tool that are symbolic links.
+    pub(crate) zstd_links: BTreeSet<String>,
     /// What those in streams tell, as far as the streams were read; or why they cannot be read.
     pub(crate) backups: Vec<Result<ToldLabel, String>>,
     /// What could not be looked at.
@@ -74,7 +77,7 @@ pub struct Found {
 }
 
 /// What can only be read from front to back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
     /// The file; `-` is standard input.
     pub path: PathBuf,
@@ -149,6 +152,11 @@ impl Found {
         };
         let bytes = self.pieces.iter().filter(inside);
         Some(bytes.map(|piece| piece.probe.raw_bytes.unwrap_or(whole).min(whole)).sum())
+    }
+
+    /// Whether a path leads into a stream, or is one.
+    pub(super) fn is_in_stream(&self, path: &Path) -> bool {
+        self.streams.iter().any(|stream| path.starts_with(&stream.path))
     }
 
     /// How many files and streams were found that may be WAL.
@@ -309,7 +317,12 @@ impl Found {
                 self.listed.push(Listed { root, path, name, bytes, modified });
                 return;
             }
-            FileName::Segment(file) => Some(file),
+            FileName::Segment(file) => {
+                if packing::is_for_zstd(&text) && is_link(path) {
+                    self.zstd_links.insert(path.to_string_lossy().into_owned());
+                }
+                Some(file)
+            }
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
                 if archive_info::NAMES.contains(&&*text) {
@@ -406,8 +419,12 @@ fn is_segments(name: &str) -> bool {
     matches!(FileName::parse(name), FileName::Segment(_))
 }
 
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
 fn is_link_to_nothing(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) && !path.exists()
+    is_link(path) && !path.exists()
 }
 
 /// Whether a directory is one in which a server keeps its data.

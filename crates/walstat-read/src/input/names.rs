@@ -2,6 +2,7 @@
 
 use super::history;
 use super::input_kind::InputKind;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use walstat_format::segment::{NAME_DIGITS, SegmentName};
 
@@ -28,7 +29,7 @@ pub struct SegmentFile {
 }
 
 /// How much of a segment a file of such a name has to hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Standing {
     /// All of it: it is the name that a server asks for, compressed or not.
     Full,

@@ -97,7 +97,7 @@ pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &G
         let is_packed_in_any_way = found.directories.is_archivers(directory)
             || found.directories.taken_for(directory) == InputKind::PgWal;
         if !is_packed_in_any_way {
-            apart.notes.extend(packed_between(&packings));
+            apart.notes.extend(packed_otherwise(&packings));
         }
         for (usual, spellings) in packings {
             let Some(usual) = usual else { continue };
@@ -140,27 +140,41 @@ pub(super) fn hashed_apart(
     lost.collect()
 }
 
-/// A note on segments packed otherwise than most, of which there are older and newer ones: there are
-/// `restore_command`s that try several packings. At either end the way may have been changed: the newest
-/// are not packed yet, or the oldest were packed by another tool.
-fn packed_between(packings: &Packings) -> Option<String> {
+/// A note on segments packed otherwise than most: there are `restore_command`s that try several packings. At
+/// either end too, where the way may have been changed: recovery without such a command ends there as well.
+fn packed_otherwise(packings: &Packings) -> Option<String> {
     let keys = |spellings: &BTreeMap<String, BTreeMap<Key, String>>| -> BTreeSet<Key> {
         spellings.values().flat_map(|files| files.keys().copied()).collect()
     };
     let counted = packings.iter().map(|(usual, spellings)| (*usual, keys(spellings)));
     let (most, there) = counted.max_by_key(|(_, keys)| keys.len())?;
-    let (first, last) = (there.first()?, there.last()?);
     let others = packings.iter().filter(|(usual, _)| **usual != most);
     let others = others.flat_map(|(_, spellings)| spellings.values().flatten());
-    let is_between = |key: &Key| (first..last).contains(&key) && !there.contains(key);
-    let mut between = others.filter(|(key, _)| is_between(key)).map(|(_, file)| file);
-    let (one, more) = (between.next()?, between.count());
+    let mut others = others.filter(|(key, _)| !there.contains(key)).map(|(_, file)| file);
+    let (one, more) = (others.next()?, others.count());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let suffix =
         most.map_or_else(|| "without a suffix".to_owned(), |usual| format!("under .{usual}"));
     Some(format!(
         "{one}{more} among files {suffix}: a restore_command has to fetch and unpack both kinds"
     ))
+}
+
+/// A note on segments for the zstd tool that are links: without `-f` it passes them over, and with `-q` it says
+/// nothing of it. Archivers unpack by themselves.
+pub(super) fn zstd_links(found: &Found) -> Option<String> {
+    let is_link = |piece: &&Piece| {
+        let is_archivers = found.directories.is_archivers(piece.directory)
+            || piece.name.as_ref().is_none_or(|name| name.sha1.is_some());
+        !is_archivers && found.zstd_links.contains(&*piece.path().to_string_lossy())
+    };
+    let files: BTreeSet<String> = found.pieces.iter().filter(is_link).map(Piece::file).collect();
+    let more = match files.len() {
+        0 | 1 => " is a symbolic link".to_owned(),
+        all => format!(" and {} more are symbolic links", all - 1),
+    };
+    let one = files.first()?;
+    Some(format!("{one}{more}: zstd unpacks none without -f, and recovery ends there"))
 }
 
 /// Segments whose suffix is spelt otherwise than those of most others. `usual`: how it usually is.
@@ -199,7 +213,8 @@ pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometr
         let between = beside
             .get(&piece.directory)
             .and_then(|keys| Some(*keys.first()? < *key && *key < *keys.last()?));
-        let is_file = piece.probe.source.is_file();
+        // Of a partial result the source tells no more where it was.
+        let is_file = !found.is_in_stream(piece.path());
         piece.name.is_none() && is_file && !named.contains(key) && between == Some(true)
     });
     let lost = lost.map(|(piece, key)| {

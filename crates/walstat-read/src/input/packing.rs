@@ -37,6 +37,11 @@ pub(super) fn usual_suffix(file: &str) -> Option<&'static str> {
     tool_of(compression_suffix(file)?).map(|(usual, _)| usual)
 }
 
+/// Whether a file's suffix is that of zstd.
+pub(super) fn is_for_zstd(file: &str) -> bool {
+    usual_suffix(file) == Some("zst")
+}
+
 /// Whether a file has to be whole by its name.
 fn promises(name: &SegmentFile) -> bool {
     name.standing <= Standing::Unusual

@@ -271,6 +271,7 @@ impl Placed {
         self.problems.extend(neighbours::packed_apart(found));
         let apart = neighbours::suffixed_apart(found, places, geometry);
         self.notes.extend(apart.notes);
+        self.notes.extend(neighbours::zstd_links(found));
         let repositories = Repositories::of(found, geometry);
         self.notes.extend(repositories.notes());
         let reach = Reach::of(found, places);

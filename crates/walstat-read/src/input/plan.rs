@@ -39,6 +39,8 @@ pub struct Plan {
     pub segments: Vec<Segment>,
     /// The timeline that is followed.
     pub timeline: u32,
+    /// Whether it was asked for: a restore is to that one, and else to the latest.
+    pub is_timeline_asked: bool,
     /// Its history.
     pub lineage: Lineage,
     /// Timelines that the segments are of.
@@ -95,6 +97,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let others = present.iter().rev().filter(|other| **other != followed);
     let mut plan = Plan {
         timeline: followed,
+        is_timeline_asked: timeline.is_some(),
         lineage: Lineage::of(followed, histories),
         other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
         latest: if timeline.is_none() {
@@ -198,6 +201,7 @@ impl Plan {
             files: BTreeMap::new(),
             segments: Vec::new(),
             timeline: 0,
+            is_timeline_asked: false,
             lineage: Lineage::default(),
             timelines: Vec::new(),
             other_lineages: Vec::new(),

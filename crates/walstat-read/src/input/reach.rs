@@ -70,7 +70,7 @@ impl<'f> Reach<'f> {
             if self.found.directories.is_archivers(directory) {
                 archivers.insert(root);
             }
-            if self.is_servers(directory) || self.is_in_tar(path) {
+            if self.is_servers(directory) || self.found.is_in_stream(path) {
                 continue;
             }
             let given = self.found.paths.get(root);
@@ -90,7 +90,7 @@ impl<'f> Reach<'f> {
         let main = *self.mains.get(&root)?;
         let (_, path) = self.found.directories.place(main)?;
         // A tar elsewhere may be a base backup's.
-        let is_judged = !self.is_in_tar(own) || own.starts_with(path);
+        let is_judged = !self.found.is_in_stream(own) || own.starts_with(path);
         let is_other = main != directory && is_judged && !self.is_servers(directory);
         (is_other && !self.poses_as_segment(own)).then_some(main)
     }
@@ -112,10 +112,6 @@ impl<'f> Reach<'f> {
 
     fn is_servers(&self, directory: usize) -> bool {
         self.found.directories.taken_for(directory) == InputKind::PgWal
-    }
-
-    fn is_in_tar(&self, path: &Path) -> bool {
-        self.found.streams.iter().any(|stream| path.starts_with(&stream.path))
     }
 
     /// A tar under a segment's name is told as no segment.

@@ -9,21 +9,21 @@ use super::progress::Progress;
 use super::run::Run;
 use super::streamed::{self, Wanted};
 use super::timeline_switches::TimelineSwitches;
+use crate::input::archive_info::ArchiveInfo;
 use crate::input::digest::Digest;
-use crate::input::discover::Found;
+use crate::input::discover::{Found, Stream};
 use crate::input::error::InputError;
 use crate::input::history::Histories;
 use crate::input::input_kind::Directories;
-use crate::input::names::FileName;
-use crate::input::names::file_name;
+use crate::input::names::{FileName, SegmentFile, Standing, file_name};
 use crate::input::piece::Piece;
 use crate::input::piece::vote_of;
 use crate::input::probe::{FirstPage, NotWal, Probe};
 use crate::input::problem::Problem;
 use crate::input::source::{KeptBytes, Source};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use walstat_format::page::Geometry;
 use walstat_format::segment::SEGMENT_BYTES;
@@ -37,6 +37,10 @@ pub struct Partial<O> {
     directories: Directories,
     histories: Histories,
     others: Vec<String>,
+    streams: Vec<Stream>,
+    backup_histories: Vec<String>,
+    archive_infos: Vec<(String, Result<ArchiveInfo, String>)>,
+    zstd_links: BTreeSet<String>,
     problems: Vec<Problem>,
     notes: Vec<String>,
     /// By the index of the piece.
@@ -56,8 +60,8 @@ struct PassedForm<O> {
 #[derive(Debug, Serialize, Deserialize)]
 struct PieceForm {
     path: String,
-    /// Whether its name says what it is.
-    named: bool,
+    /// What its name promises, if it says what it is: that depends on how it was packed, too.
+    standing: Option<Standing>,
     compressed: bool,
     directory: usize,
     after: Option<usize>,
@@ -95,13 +99,21 @@ impl<O: Observe> Partial<O> {
         passed.extend(streamed::pass_files(&mut found, wanted, progress, &observer));
         progress.fail_if_lacking()?;
         let form = |(piece, passed)| Some((piece, PassedForm::of(passed)?));
-        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let infos = found.archive_infos.into_iter();
         Ok(Partial {
-            paths: found.paths.iter().map(text).collect(),
+            paths: found.paths.iter().map(|path| text(path)).collect(),
             pieces: found.pieces.into_iter().map(PieceForm::of).collect(),
             directories: found.directories,
             histories: found.histories,
             others: found.others,
+            streams: found
+                .streams
+                .into_iter()
+                .map(|it| Stream { path: text(&it.path).into(), ..it })
+                .collect(),
+            backup_histories: found.backup_histories.iter().map(|path| text(path)).collect(),
+            archive_infos: infos.map(|(path, info)| (text(&path), info)).collect(),
+            zstd_links: found.zstd_links,
             problems: found.problems,
             notes: found.notes,
             passed: passed.into_iter().filter_map(form).collect(),
@@ -137,17 +149,21 @@ impl<O: Observe> Partial<O> {
     ///
     /// When they are not of one cluster, release and segment size.
     pub fn merge(partials: Vec<Partial<O>>) -> Result<(Found, BTreeMap<usize, Passed>), OtherWal> {
-        let Partial { paths, pieces, directories, histories, others, problems, notes, passed } =
-            Partial::join(partials)?;
+        let joined = Partial::join(partials)?;
+        let infos = joined.archive_infos.into_iter();
         let mut found = Found::default();
-        found.paths = paths.into_iter().map(PathBuf::from).collect();
-        found.pieces = pieces.into_iter().map(PieceForm::into_piece).collect();
-        found.directories = directories;
-        found.histories = histories;
-        found.others = others;
-        found.problems = problems;
-        found.notes = notes;
-        let passed = passed.into_iter().map(|(index, form)| (index, form.into_passed()));
+        found.paths = joined.paths.into_iter().map(PathBuf::from).collect();
+        found.pieces = joined.pieces.into_iter().map(PieceForm::into_piece).collect();
+        found.directories = joined.directories;
+        found.histories = joined.histories;
+        found.others = joined.others;
+        found.streams = joined.streams;
+        found.backup_histories = joined.backup_histories.into_iter().map(PathBuf::from).collect();
+        found.archive_infos = infos.map(|(path, info)| (PathBuf::from(path), info)).collect();
+        found.zstd_links = joined.zstd_links;
+        found.problems = joined.problems;
+        found.notes = joined.notes;
+        let passed = joined.passed.into_iter().map(|(index, form)| (index, form.into_passed()));
         Ok((found, passed.collect()))
     }
 
@@ -180,6 +196,13 @@ impl<O: Observe> Partial<O> {
         }));
         self.histories.extend(other.histories);
         self.others.extend(other.others);
+        let streams = other.streams.into_iter();
+        self.streams.extend(
+            streams.map(|stream| Stream { root: stream.root.saturating_add(root), ..stream }),
+        );
+        self.backup_histories.extend(other.backup_histories);
+        self.archive_infos.extend(other.archive_infos);
+        self.zstd_links.extend(other.zstd_links);
         self.problems.extend(other.problems);
         self.notes.extend(other.notes);
         let passed = other.passed.into_iter();
@@ -195,11 +218,20 @@ impl<O> Default for Partial<O> {
             directories: Directories::default(),
             histories: Histories::default(),
             others: Vec::new(),
+            streams: Vec::new(),
+            backup_histories: Vec::new(),
+            archive_infos: Vec::new(),
+            zstd_links: BTreeSet::new(),
             problems: Vec::new(),
             notes: Vec::new(),
             passed: BTreeMap::new(),
         }
     }
+}
+
+/// Only paths that are valid text can be written into partial results.
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Holds what one partial result is of against the first that tells.
@@ -238,14 +270,14 @@ impl<O: Observe> PassedForm<O> {
 
 impl PieceForm {
     fn of(piece: Piece) -> PieceForm {
-        let path = piece.path().to_string_lossy().into_owned();
+        let path = text(piece.path());
         let kept = match piece.probe.source {
             Source::Kept(_, kept) => Arc::into_inner(kept).map(KeptBytes::without_foreign_bytes),
             _ => None,
         };
         PieceForm {
             path,
-            named: piece.name.is_some(),
+            standing: piece.name.map(|name| name.standing),
             compressed: piece.probe.compressed,
             directory: piece.directory,
             after: piece.after,
@@ -256,8 +288,8 @@ impl PieceForm {
 
     fn into_piece(self) -> Piece {
         let path = PathBuf::from(self.path);
-        let name = match FileName::parse(&file_name(&path)) {
-            FileName::Segment(name) if self.named => Some(name),
+        let name = match (FileName::parse(&file_name(&path)), self.standing) {
+            (FileName::Segment(name), Some(standing)) => Some(SegmentFile { standing, ..name }),
             _ => None,
         };
         let source = match self.kept {
@@ -296,7 +328,7 @@ mod tests {
         let kept = KeptBytes { zeros: u64::MAX, ..KeptBytes::default() };
         let form = PieceForm {
             path: "0000000100000000000000FF".to_owned(),
-            named: true,
+            standing: Some(Standing::Full),
             compressed: false,
             directory: 0,
             after: None,

@@ -98,7 +98,7 @@ fn strays(plan: &Plan, branch: &Branch) -> Vec<Problem> {
 }
 
 /// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: the
-/// first file of such a timeline lies behind the place that the history names, and the timeline begins in it.
+/// first file of such a timeline is not of the segment that the history names, and the timeline begins in it.
 pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(u32, Ancestor)> {
     let bytes = plan.geometry.segment_bytes;
     let all = plan.other_lineages.iter().chain([&plan.lineage]);
@@ -106,8 +106,8 @@ pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(
         let timeline = lineage.timeline();
         let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
         let file = files.first()?;
-        let is_behind = *number > lineage.begin().0 / u64::from(bytes);
-        if lineage.parent().is_none() || !is_behind {
+        let is_as_told = *number == lineage.begin().0 / u64::from(bytes);
+        if lineage.parent().is_none() || is_as_told {
             return None;
         }
         Some((timeline, begin_in(file, lineage, verifier)?))

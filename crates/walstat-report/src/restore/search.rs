@@ -1,0 +1,112 @@
+//! What a server looks for before any segment is there: which timeline is the latest.
+
+use super::{Backup, Wal};
+use walstat_format::lsn::Lsn;
+use walstat_read::input::history;
+use walstat_read::input::names::FileName;
+use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::{Problem, ProblemKind};
+use walstat_read::input::timeline::Lineage;
+
+/// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
+pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
+    let Some(latest) = &plan.latest else { return Ok(()) };
+    let begins_on = |lineage: &Lineage| lineage.of_page(backup.start);
+    if latest.has(plan.timeline) && begins_on(latest) == begins_on(&plan.lineage) {
+        return Ok(());
+    }
+    let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
+    Err(format!(
+        "not restorable to the end: {name} exists, so recovery_target_timeline = 'latest' follows timeline \
+         {}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
+         '{timeline}'",
+        latest.timeline()
+    ))
+}
+
+/// What a server looks for before any segment is there: pgBackRest its list, and the server the history of
+/// each timeline after its own, up to the first that is missing; the newest of them it reads
+/// (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
+pub(crate) fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let mut lists = wal.problems.iter().filter(|it| it.kind == ProblemKind::ArchiveInfo);
+    if let Some(Problem { segment, found, .. }) = lists.next() {
+        return Err(format!(
+            "not restorable: pgBackRest finds no segment: {segment}: found {found}"
+        ));
+    }
+    let end = wal.plan.timeline;
+    let begin = begins_on(backup, wal.plan).max(end);
+    let mut broken = histories(wal, ProblemKind::History).filter(|_| !wal.plan.is_timeline_asked);
+    match broken.find(|(timeline, it)| *timeline > begin && !is_unread(it)) {
+        Some((timeline, Problem { segment: name, .. })) => Err(format!(
+            "not restorable to the latest timeline: a server does not start with {name}, the history of \
+             timeline {timeline}; recovery_target_timeline = '{end}' makes it follow this WAL"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The timeline that a backup begins on.
+fn begins_on(backup: &Backup, plan: &Plan) -> u32 {
+    backup.label.map_or_else(|| plan.lineage.of_page(backup.start), |label| label.timeline)
+}
+
+/// The problems of histories of this kind, with their timelines.
+fn histories<'p>(
+    wal: &Wal<'p>,
+    kind: ProblemKind,
+) -> impl Iterator<Item = (u32, &'p Problem)> + use<'p> {
+    let of_kind = wal.problems.iter().filter(move |problem| problem.kind == kind);
+    of_kind.filter_map(|problem| Some((history_of(&problem.segment)?, problem)))
+}
+
+/// Whether a history cannot be read: a server does not get it either.
+fn is_unread(problem: &Problem) -> bool {
+    problem.found.contains("os error")
+}
+
+/// Where a search for the latest timeline ends too early.
+pub(crate) struct Unsearched<'p> {
+    /// The last timeline that is found.
+    pub last: u32,
+    /// The timeline of the WAL.
+    pub wanted: u32,
+    /// The history that is missing after it.
+    pub name: &'p str,
+}
+
+impl Unsearched<'_> {
+    /// Where the WAL leaves the last timeline that is found.
+    pub(crate) fn leaves(&self, plan: &Plan) -> Option<Lsn> {
+        let mut spans = plan.lineage.spans();
+        spans.find(|(timeline, _)| *timeline > self.last).map(|(_, span)| span.start)
+    }
+
+    /// That the search ends there, and not at the timeline of the WAL.
+    pub(crate) fn told(&self) -> String {
+        let Unsearched { last, wanted, name } = self;
+        format!(
+            "restorable on timeline {last} only, not on timeline {wanted}: without {name} a server does not \
+             search for newer timelines; recovery_target_timeline = '{wanted}' makes it follow this WAL"
+        )
+    }
+}
+
+/// The history that a server misses on its way to the timeline of the WAL; none where that one is asked for.
+pub(crate) fn unsearched<'p>(backup: &Backup, wal: &Wal<'p>) -> Option<Unsearched<'p>> {
+    let plan = wal.plan;
+    let unread = histories(wal, ProblemKind::History).filter(|(_, problem)| is_unread(problem));
+    let missing = histories(wal, ProblemKind::MissingHistory).chain(unread);
+    let on_its_way = begins_on(backup, plan).saturating_add(1)..=plan.timeline;
+    let missing = missing.filter(|(it, _)| !plan.is_timeline_asked && on_its_way.contains(it));
+    let (timeline, problem) = missing.min_by_key(|(timeline, _)| *timeline)?;
+    Some(Unsearched { last: timeline - 1, wanted: plan.timeline, name: &problem.segment })
+}
+
+/// The timeline of a history, whatever it is packed by.
+fn history_of(file: &str) -> Option<u32> {
+    match FileName::parse(file) {
+        FileName::History(timeline) => Some(timeline),
+        _ => None,
+    }
+}
