@@ -96,8 +96,8 @@ pub enum Happening {
         /// Where it goes on.
         at: Lsn,
     },
-    /// The record that was counted last is not in the WAL that is there: that is an older copy, or has gone on
-    /// otherwise.
+    /// The record that was counted last is not in the WAL that is there: that is an older copy, or has gone
+    /// on otherwise.
     OtherHistory {
         /// The record; where none was counted, where reading was to begin.
         at: Lsn,

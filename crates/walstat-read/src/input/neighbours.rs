@@ -160,8 +160,8 @@ fn packed_otherwise(packings: &Packings) -> Option<String> {
     ))
 }
 
-/// A note on segments for the zstd tool that are links: without `-f` it passes them over, and with `-q` it says
-/// nothing of it. Archivers unpack by themselves.
+/// A note on segments for the zstd tool that are links: without `-f` it passes them over, and with `-q` it
+/// says nothing of it. Archivers unpack by themselves.
 pub(super) fn zstd_links(found: &Found) -> Option<String> {
     let is_link = |piece: &&Piece| {
         let is_archivers = found.directories.is_archivers(piece.directory)

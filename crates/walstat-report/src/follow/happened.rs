@@ -78,8 +78,8 @@ impl Reporter {
         }
     }
 
-    /// Whether something of a table, or of one of its indexes, was taken away later, so that it was still there
-    /// before; `None`: that is not known, as files were taken away that have no name.
+    /// Whether something of a table, or of one of its indexes, was taken away later, so that it was still
+    /// there before; `None`: that is not known, as files were taken away that have no name.
     fn goes_later(
         &self,
         file: RelFileLocator,
@@ -177,8 +177,8 @@ fn happening_row(happening: &Happening) -> HappeningRow {
             "other_history",
             at,
             format!(
-                "the WAL that is there is not what was read up to {at}: an older copy, or one that has gone on \
-                 otherwise; nothing is counted before that is there, or begin anew"
+                "the WAL that is there is not what was read up to {at}: an older copy, or one that has gone \
+                 on otherwise; nothing is counted before that is there, or begin anew"
             ),
         ),
         Happening::OtherCluster { at, system_identifier } => (
