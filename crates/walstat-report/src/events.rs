@@ -96,11 +96,11 @@ fn unexplained(drops: &[UnexplainedDrop]) -> Option<String> {
     (!drops.is_empty()).then(|| {
         format!(
             "events may be missing, like DROP TABLE or TRUNCATE, of transactions that removed files of \
-             tables or indexes without a change of pg_class that is seen: {}; they began before the WAL \
-             that is read, or it has no image of the page of the row, or pg_class was written anew (VACUUM FULL) \
-             before it: earlier WAL, or a data directory from before them and after that \
-             (--data-directory), shows what they did; recovery_target_lsn with one of these \
-             places, not inclusive, stops before it",
+             tables or indexes without a change of pg_class that is seen: {}; they began before the \
+             WAL that is read, or it has no image of the page of the row, or pg_class was written \
+             anew (VACUUM FULL) before it: earlier WAL, or a data directory from before them and \
+             after that (--data-directory), shows what they did; recovery_target_lsn with one of \
+             these places, not inclusive, stops before it",
             named.join(", ")
         )
     })
