@@ -27,6 +27,7 @@ use walstat_read::scan::observe::Observe;
 use walstat_read::scan::observer::Observer;
 use walstat_read::scan::reader::Reader;
 use walstat_read::scan::scope::Scope;
+use walstat_read::scan::streamed::Wanted;
 
 /// Segments in memory.
 pub struct Set {
@@ -114,8 +115,7 @@ impl Set {
             segment_bytes: form.segment as u32,
             page_bytes: form.page as u32,
         };
-        let (start, end) = (Lsn(0), Lsn::MAX);
-        Scope { geometry, crc, start, end, map_files: false, limit: None, select: None }
+        Wanted { crc, ..Wanted::default() }.scope(geometry)
     }
 
     /// Reads all pages as one run, and returns what was counted; fails on damage.

@@ -26,6 +26,7 @@ use walstat_read::scan::progress::Progress;
 use walstat_read::scan::reader::{Flow, Reader};
 use walstat_read::scan::run::Run;
 use walstat_read::scan::scope::Scope;
+use walstat_read::scan::streamed::Wanted;
 
 type Statistics = (RecordTable, Clock);
 
@@ -48,15 +49,14 @@ pub fn run(data: &[u8]) {
         return;
     }
     let (start, end) = shape.range;
-    let scope = Scope {
-        geometry: shape.geometry,
+    let wanted = Wanted {
         crc: shape.checked.then(Crc32c::detect),
-        start,
-        end,
-        map_files: false,
+        range: start..end,
         limit: shape.limit,
         select: shape.filter.then(|| Arc::new(Even) as _),
+        ..Wanted::default()
     };
+    let scope = wanted.scope(shape.geometry);
     let mut plan = Plan::new(shape.geometry);
     plan.timeline = shape.timeline;
     plan.segments = segments(&shape);

@@ -4,7 +4,7 @@
 use super::values::When;
 use crate::args::show::ShowArgs;
 use crate::failure::Failure;
-use crate::output::inputs::refuse_to_overwrite;
+use crate::output::inputs::{place_of, refuse_to_overwrite};
 use crate::output::{file_of, wanted, write_to, write_unstyled};
 use crate::render::style::Show;
 use clap::builder::EnumValueParser;
@@ -216,19 +216,15 @@ fn paired<F: OutputFormat>(mut typed: Vec<Typed<F>>) -> Result<Vec<Output<F>>, S
     Ok(all)
 }
 
-/// A file's directory and name, the same however its path is written.
-fn place_of(file: &Path) -> PathBuf {
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let by_parent = || Some(parent.canonicalize().ok()?.join(file.file_name()?));
-    file.canonicalize().ok().or_else(by_parent).unwrap_or_else(|| file.to_owned())
-}
-
 /// No two outputs may go to the same place.
 fn check<F: OutputFormat>(all: &[Output<F>]) -> Result<(), String> {
     let twice = all.iter().enumerate().find_map(|(place, output)| {
-        let target = output.file.as_deref().map(place_of);
-        let is_same = |before: &Output<F>| before.file.as_deref().map(place_of) == target;
+        let to = |output: &Output<F>| {
+            let file = output.file.as_deref()?;
+            Some(place_of(file).unwrap_or_else(|| file.to_owned()))
+        };
+        let target = to(output);
+        let is_same = |before: &Output<F>| to(before) == target;
         all.iter().take(place).any(is_same).then_some(output)
     });
     twice.map_or(Ok(()), |output| {

@@ -3,6 +3,7 @@
 use super::REPORT_BYTES_MAX;
 use super::read::{self, Read};
 use super::round::{self, OpenState};
+use super::state_lock::lock_of;
 use crate::args::check::{CheckArgs, CheckFormat, RestoreArgs};
 use crate::args::values::When;
 use crate::commands::relation_files;
@@ -32,7 +33,6 @@ use walstat_report::budget::Budgets;
 use walstat_report::build::Request;
 use walstat_report::check::{Criteria, judge};
 use walstat_report::gap::Gap;
-use walstat_report::impossible::impossible;
 use walstat_report::known::Known;
 use walstat_report::model::checked::{Check, Verdict};
 use walstat_report::model::view::View;
@@ -120,7 +120,9 @@ fn format_in<'a>(argument: &'a str, after: &'a str) -> Option<&'a str> {
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let label = args.restore.backup_label.as_deref();
     let state = args.round.state.as_deref();
-    let beside = args.names.inputs().chain([args.config.file()]).chain(label).chain(state);
+    let lock = state.map(lock_of);
+    let beside = args.names.inputs().chain([args.config.file()]).chain(label);
+    let beside = beside.chain(state).chain(lock.as_deref());
     args.outputs.refuse_to_overwrite(args.source.inputs().chain(beside))?;
     let limits = args.budgets.limits(&args.config)?;
     let budgets = &limits.budgets;
@@ -164,6 +166,7 @@ fn read_and_judge(
     let problems = [&gathered.scanned.problems[..], &accepted].concat();
     let end = gathered.scanned.ending.lsn;
     let (backups, reach) = gathered.restore.clone();
+    let replacing = gathered.scanned.claims.replacing().to_vec();
     let mut draft = assemble(gathered, &request, &ReportOptions::default());
     draft.report.thresholds.clone_from(&limits.thresholds);
     let mut view = draft.conclude();
@@ -175,8 +178,9 @@ fn read_and_judge(
         round::told(&mut view.report, round, plan.geometry.segment_bytes);
     }
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
-    let wal = Wal { plan: &plan, problems: &problems, backups: &backups, reach: &reach, end };
-    view.report.notes.extend(backup.as_ref().and_then(|it| standby_needs(it, &backups)));
+    let (backups, reach, replacing) = (&backups, &reach, &replacing);
+    let wal = Wal { plan: &plan, problems: &problems, backups, reach, replacing, end };
+    view.report.notes.extend(backup.as_ref().and_then(|it| standby_needs(it, backups)));
     let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
     let criteria = Criteria {
         budgets: &limits.budgets,
@@ -232,12 +236,7 @@ fn gather(
     if range.start.is_none() && range.since.is_none() {
         scanned.problems.extend(lost_start(&plan));
     }
-    let mut gathered = Gathered::of(paths, plan, scanned, known);
-    if filters.is_empty() {
-        let problems = &mut gathered.scanned.problems;
-        problems.extend(impossible(&gathered.plan, &gathered.restore, problems));
-    }
-    Ok((gathered, filters, round))
+    Ok((Gathered::of(paths, plan, scanned, known), filters, round))
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.

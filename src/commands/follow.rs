@@ -7,7 +7,7 @@ mod live;
 mod outlets;
 mod stored;
 
-use super::state_lock::Lock;
+use super::state_lock::{Lock, lock_of};
 use crate::args::follow::FollowArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::ending::Ending;
@@ -118,7 +118,14 @@ fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
             path.display()
         ));
     }
-    let inputs = args.names.inputs().chain(args.state.as_deref());
+    if path.exists() && !path.is_dir() {
+        return usage(format!(
+            "{}: is no folder, expected one that WAL is written to",
+            path.display()
+        ));
+    }
+    let lock = args.state.as_deref().map(lock_of);
+    let inputs = args.names.inputs().chain(args.state.as_deref()).chain(lock.as_deref());
     args.outputs.refuse_to_overwrite(inputs)?;
     let mut files = args.outputs.all.iter().filter_map(|output| output.file.as_deref());
     match files.find(|file| lies_in_wal(file, path)) {
@@ -177,7 +184,8 @@ fn is_empty(error: &InputError) -> bool {
     match error {
         InputError::NoSegments { .. } | InputError::NoRecord { .. } => true,
         InputError::NotWal { reason, .. } => {
-            matches!(reason, NotWal::Empty | NotWal::Short(_) | NotWal::Zeros)
+            // What is no file is passed over.
+            matches!(reason, NotWal::Empty | NotWal::Short(_) | NotWal::Zeros | NotWal::NoFile(_))
         }
         _ => false,
     }

@@ -5,6 +5,13 @@ use crate::output::touch;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+/// The file that stands for the lock of a state.
+pub fn lock_of(state: &Path) -> PathBuf {
+    let mut name = state.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    state.with_file_name(name)
+}
+
 /// A file beside the state that one program holds locked. It is removed with the lock.
 #[derive(Debug)]
 pub struct Lock {
@@ -19,9 +26,7 @@ impl Lock {
     ///
     /// When somebody else is using it.
     pub fn take(state: &Path, command: &str) -> Result<Lock, Failure> {
-        let mut name = state.file_name().unwrap_or_default().to_owned();
-        name.push(".lock");
-        let path = state.with_file_name(name);
+        let path = lock_of(state);
         let failed = |source| Failure::Output { path: path.display().to_string(), source };
         loop {
             let file = touch(&path)?;

@@ -21,13 +21,12 @@ use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
 use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
-use walstat_report::impossible::impossible;
 use walstat_report::model::view::View;
 use walstat_report::model::window::{TimelineRow, Window};
 use walstat_report::model::{CommandName, Unreadable};
 use walstat_report::notes;
 use walstat_report::restore::Wal;
-use walstat_report::window::{Question, can_recover, window};
+use walstat_report::window::{Question, add_reached_on, can_recover, window};
 
 /// What is counted.
 type Noted = (Statistics, (RestoreInput, RecoveryWindow));
@@ -63,7 +62,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         seen = look(&args.source, read::found(&args.source)?, target.as_ref(), &labels)?;
     }
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
-    let mut answer = told(&seen, &labels, asked, &[]);
+    let mut answer = told(&seen, &labels, asked);
     let others = left_timelines(&seen.plan);
     if can_be_read_again {
         let left = timelines(&args.source, others, asked, &labels, &mut notes);
@@ -75,7 +74,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         let older = timelines(&args.source, older, asked, &labels, &mut notes);
         let reached = left.iter().chain(&older).filter(|other| other.reaches_target);
         let reached_on: Vec<u32> = reached.map(|other| other.timeline).collect();
-        answer = told(&seen, &labels, asked, &reached_on);
+        add_reached_on(&mut answer, &reached_on);
         answer.timelines.extend(left.into_iter().filter_map(|other| other.row));
     } else {
         notes.extend(others.into_iter().map(notes::left_out));
@@ -144,25 +143,16 @@ fn look(
     let window = RecoveryWindow::new(target.cloned(), places.collect());
     let prototype: Noted = (Statistics::default(), (RestoreInput::default(), window));
     let read = read::read_in(source, found, None, &Filters::default(), &Observer::new(prototype))?;
-    let mut read = read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default());
-    let (_, (restore, _)) = &read.scanned.observer;
-    let impossible = impossible(&read.plan, restore, &read.scanned.problems);
-    read.scanned.problems.extend(impossible);
-    Ok(read)
+    Ok(read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default()))
 }
 
-/// `reached_on`: other timelines on which the target can be reached.
-fn told(
-    read: &Read<Noted>,
-    labels: &[ToldLabel],
-    target: Option<(&Target, &str)>,
-    reached_on: &[u32],
-) -> Window {
+fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)>) -> Window {
     let Read { plan, scanned, .. } = read;
     let (_, ((backups, reach), noted)) = &scanned.observer;
-    let wal = Wal { plan, problems: &scanned.problems, backups, reach, end: scanned.ending.lsn };
+    let (problems, replacing) = (&scanned.problems, scanned.claims.replacing());
+    let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending.lsn };
     let (first, ending) = (scanned.first, scanned.ending.kind);
-    window(&Question { wal, first, ending, noted, labels, target, reached_on })
+    window(&Question { wal, first, ending, noted, labels, target })
 }
 
 /// The timelines that the one followed has left, ascending.
@@ -195,7 +185,7 @@ fn timelines(
         let read = read::found(&source).and_then(|found| look(&source, found, asked, labels));
         match read {
             Ok(read) => {
-                let mut window = told(&read, labels, target, &[]);
+                let mut window = told(&read, labels, target);
                 let row = window.timelines.pop();
                 let reaches_target = window.target.is_some_and(|row| row.reachable);
                 all.push(Other { timeline, row, reaches_target });

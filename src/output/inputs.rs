@@ -49,18 +49,35 @@ pub fn refuse_to_overwrite<'p>(
 
 /// Whether a file that is not there yet has the name of WAL, and lies where `input` is read.
 fn would_be_read(output: &Path, input: &Path) -> bool {
-    let name = output.file_name().unwrap_or_default().to_string_lossy();
-    let is_wal = FileName::parse(&name) != FileName::Other || backup_start(&name).is_some();
     let input = input.canonicalize().ok().filter(|input| input.is_dir());
     let place = place_of(output).zip(input);
-    is_wal && place.is_some_and(|(place, input)| place.starts_with(input))
+    place.is_some_and(|(place, input)| {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let is_wal = FileName::parse(&name) != FileName::Other || backup_start(&name).is_some();
+        is_wal && place.starts_with(input)
+    })
 }
 
-/// Where a file of this path will lie.
-fn place_of(path: &Path) -> Option<PathBuf> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
+/// Where a file of this path lies or will lie, the same however the path is written, and where links lead
+/// to a file that is not there yet.
+pub fn place_of(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        if let Ok(place) = path.canonicalize() {
+            return Some(place);
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let place = parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?);
+        match place.read_link() {
+            Ok(target) => path = place.with_file_name(target),
+            Err(_) => return Some(place),
+        }
+    }
+    None
 }
+
+/// So many links are followed, as the system does.
+const LINKS_MAX: usize = 40;
 
 /// Whether a file is read where `input` is.
 fn is_read(target: &Path, input: &Path) -> bool {

@@ -99,6 +99,10 @@ impl io::Write for Target {
 fn place(path: &Path) -> Result<Place, Failure> {
     let shown = || path.display().to_string();
     let refused = |reason: String| Failure::Target { path: shown(), reason };
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+        return Err(refused("names a directory".to_owned()));
+    }
     let place = Place::of(path).map_err(|no_way| match no_way {
         NoWay::Io(source) => Failure::Output { path: shown(), source },
         NoWay::Link(link) => refused(format!(

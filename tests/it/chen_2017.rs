@@ -110,7 +110,8 @@ fn view(table: RecordTable) -> View {
     let bytes = table.sum(|_| true).total_bytes;
     let geometry =
         Geometry { version, system_identifier: 1, segment_bytes: 16 << 20, page_bytes: 8192 };
-    let plan = Plan { timeline: 1, timelines: vec![1], ..Plan::new(geometry) };
+    let mut plan = Plan::new(geometry);
+    (plan.timeline, plan.timelines) = (1, vec![1]);
     let start = Lsn(16 << 20);
     let outcome = Outcome {
         input_bytes: bytes,

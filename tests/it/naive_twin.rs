@@ -103,7 +103,13 @@ fn any_record(random: &mut Xorshift, form: &Form) -> Rec {
     // Neither a switch nor a shutdown by chance: those have steps of their own.
     let info = match rmgr {
         0 => 0xA0 + 0x10 * random.below(2) as u8,
-        _ => 0x10 * random.below(16) as u8,
+        // What redo does not know is a problem.
+        _ => loop {
+            let info = 0x10 * random.below(16) as u8;
+            if rmgr::is_replayed(rmgr, info, form.version) {
+                break info;
+            }
+        },
     };
     let main = [0, 1, 3, 14, 200, 255, 256, 700][random.below(8) as usize];
     let mut record = Rec::new(rmgr, info, main);

@@ -442,6 +442,21 @@ fn a_range_must_be_covered() {
     check(&["-s", "0/700000", "-e", "0/900000"], &[directory.path()]).exits(0);
 }
 
+/// Where it ends in missing segments, they are what it lacks.
+#[test]
+fn a_range_that_ends_in_missing_segments_names_them() {
+    let directory = three("");
+    let (first, missing) = ("000000010000000000000007", "000000010000000000000008");
+    fs::remove_file(directory.path().join(missing)).expect("the segment");
+    let text = format!("; {missing} is missing");
+    for end in ["0/800010", "0/8FFFFF", "0/900000"] {
+        let ran = check(&["-e", end], &[directory.path()]).exits(4);
+        assert_eq!(kinds(&ran), [("range_not_covered".to_owned(), first.to_owned())], "{end}");
+        assert!(ran.stdout.contains(&text), "{end}: {}", ran.stdout);
+    }
+    check(&["-e", "0/800000"], &[directory.path()]).exits(0);
+}
+
 // ---- tars ----
 
 #[test]

@@ -5,6 +5,7 @@ mod archivers;
 mod around;
 mod aside;
 mod blame;
+mod forged;
 mod level;
 mod order;
 mod packing;

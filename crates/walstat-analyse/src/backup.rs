@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
-use walstat_format::payload::timeline::Switch;
 use walstat_format::payload::xlog::{self, Limits, ParameterChange};
 use walstat_format::record::Record;
 use walstat_format::rmgr::XLOG;
@@ -33,8 +32,6 @@ pub struct BackupEnd {
 pub struct Backups {
     /// All checkpoints.
     pub checkpoints: Vec<PlacedCheckpoint>,
-    /// Records that say of which timeline they are, and which one was before.
-    pub timelines: Vec<(Lsn, Switch)>,
     /// All ends of backups.
     pub ends: Vec<BackupEnd>,
     /// Where settings changed that a hot standby needs as much of.
@@ -46,12 +43,6 @@ impl Backups {
     #[inline(never)]
     fn look_into(&mut self, record: &Record<'_>) {
         let info = record.header.rmgr_info();
-        if [xlog::CHECKPOINT_ONLINE, xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY]
-            .contains(&info)
-        {
-            let switch = record.main_data().and_then(|data| data.first_chunk().copied());
-            self.timelines.extend(switch.map(|switch| (record.lsn, Switch::parse(switch))));
-        }
         match info {
             xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
                 let data = record.main_data().unwrap_or_default();
@@ -87,7 +78,6 @@ impl Observe for Backups {
 
     fn merge(&mut self, later: Backups) {
         self.checkpoints.extend(later.checkpoints);
-        self.timelines.extend(later.timelines);
         self.ends.extend(later.ends);
         self.limits.extend(later.limits);
     }

@@ -4,10 +4,9 @@
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::xlog::{self, OverwriteContrecord};
 use walstat_format::payload::{Time, xact};
 use walstat_format::record::Record;
-use walstat_format::rmgr::{TRANSACTION, XLOG};
+use walstat_format::rmgr::TRANSACTION;
 use walstat_read::scan::observe::Observe;
 
 /// Of each 1 MB of WAL, two points are kept at most: after the last record that ends in it, and after the
@@ -34,46 +33,21 @@ pub struct ReplayPoints {
     last: Option<ReplayPoint>,
     /// When the last transaction ended.
     time: Option<Time>,
-    /// Records that replace torn ones.
-    replacing: Vec<Replacing>,
 }
 
-/// A record that replaces one that a crash tore (`XLOG_OVERWRITE_CONTRECORD`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replacing {
-    /// Where it lies.
-    pub lsn: Lsn,
-    /// Where the torn one began, as it says.
-    pub says: Lsn,
-    /// Where it did begin: where the record before it ended. `None`: that one was not read.
-    pub torn: Option<Lsn>,
+/// When a transaction ended, of a record of one. A call of its own, so that the loop over all records keeps
+/// its registers.
+#[inline(never)]
+fn end_time(info: u8, main_data: &[u8]) -> Option<Time> {
+    xact::end_time(info, main_data)
 }
-
-impl Replacing {
-    /// Whether it names another record than the torn one: a server stops there
-    /// (`VerifyOverwriteContrecord` in `src/backend/access/transam/xlogrecovery.c`). Where a page begins,
-    /// its header comes first.
-    pub fn is_mismatched(&self, page_bytes: u32) -> bool {
-        let first = |torn: Lsn| torn.0.is_multiple_of(u64::from(page_bytes));
-        self.torn.is_some_and(|torn| {
-            let header = self.says.0.checked_sub(torn.0);
-            let header = header.filter(|bytes| PAGE_HEADERS.contains(bytes) && first(torn));
-            self.says != torn && header.is_none()
-        })
-    }
-}
-
-/// Bytes of page headers, within a segment and at its beginning.
-const PAGE_HEADERS: [u64; 2] = [24, 40];
 
 impl Observe for ReplayPoints {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let header = &record.header;
-        if header.rmgr == TRANSACTION || header.rmgr == XLOG {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.look_into(&record);
+        if header.rmgr == TRANSACTION {
+            self.time = end_time(header.info, record.main_data_start()).or(self.time);
         }
         let end = record.end.aligned();
         let step = |lsn: Lsn| lsn.0 >> STEP_BITS;
@@ -98,36 +72,12 @@ impl Observe for ReplayPoints {
             self.points.extend(self.last);
         }
         self.points.extend(later.points.into_iter().map(known));
-        let before = self.last.map(|last| last.end);
-        let joined = |it: Replacing| Replacing { torn: it.torn.or(before), ..it };
-        self.replacing.extend(later.replacing.into_iter().map(joined));
         self.last = later.last.map(known).or(self.last);
         self.time = later.time.or(self.time);
     }
 }
 
 impl ReplayPoints {
-    /// Takes note of what a record says of times and torn records.
-    #[inline(never)]
-    fn look_into(&mut self, record: &Record<'_>) {
-        let header = &record.header;
-        if header.rmgr == TRANSACTION {
-            let ended = xact::end_time(header.info, record.main_data_start());
-            self.time = ended.or(self.time);
-        } else if header.rmgr_info() == xlog::OVERWRITE_CONTRECORD {
-            let says = OverwriteContrecord::parse(record.main_data_start());
-            let torn = self.last.map(|last| last.end);
-            let replacing =
-                |it: OverwriteContrecord| Replacing { lsn: record.lsn, says: it.overwritten, torn };
-            self.replacing.extend(says.map(replacing));
-        }
-    }
-
-    /// Records that replace torn ones, ascending.
-    pub fn replacing(&self) -> &[Replacing] {
-        &self.replacing
-    }
-
     /// Where replay stands after the last record that ends at `lsn` or before.
     pub fn before(&self, lsn: Lsn) -> Option<ReplayPoint> {
         let all = self.points.iter().chain(&self.last);
@@ -160,24 +110,6 @@ mod tests {
         assert_eq!(before(0x30_0000), Some(0x30_0000));
         assert_eq!(before(0x40_0000), Some(0x35_0000));
         assert_eq!(before(0x10_0000), None);
-    }
-
-    #[test]
-    fn a_record_replaces_the_one_that_began_where_the_last_one_ended() {
-        let replacing = |says, torn: Option<u64>| Replacing {
-            lsn: Lsn(0x10_4018),
-            says: Lsn(says),
-            torn: torn.map(Lsn),
-        };
-        assert!(!replacing(0x10_3FF0, Some(0x10_3FF0)).is_mismatched(8192));
-        assert!(!replacing(0x10_2018, Some(0x10_2000)).is_mismatched(8192));
-        assert!(!replacing(0x10_3FF0, None).is_mismatched(8192));
-        assert!(replacing(0x10_3FE8, Some(0x10_3FF0)).is_mismatched(8192));
-        assert!(replacing(0x10_3FF0 + 24, Some(0x10_3FF0)).is_mismatched(8192));
-        let mut all = points(&[0x10_0100]);
-        let later = ReplayPoints { replacing: vec![replacing(0x10_0108, None)], ..points(&[]) };
-        all.merge(later);
-        assert!(all.replacing().iter().all(|it| it.is_mismatched(8192)));
     }
 
     #[test]

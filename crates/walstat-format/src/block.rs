@@ -6,7 +6,8 @@
 //! visitor; a visitor that looks at nothing costs nothing.
 
 use crate::cursor::Field;
-use crate::image::{HAS_HOLE, IMAGE_HEADER_BYTES};
+use crate::image::{HAS_HOLE, IMAGE_HEADER_BYTES, ImageFlags};
+use crate::page_size::{MAX_PAGE_BYTES, is_page_size};
 use crate::record_header::RECORD_HEADER_BYTES;
 use crate::version::Version;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,8 @@ const USUAL_HEAD_BYTES: usize =
 const ONE_IMAGE_HEAD_BYTES: usize = USUAL_HEAD_BYTES + IMAGE_HEADER_BYTES as usize;
 
 const FORK_MASK: u8 = 0x0F;
+/// What of it no fork has: there are four.
+const NO_FORK: u8 = FORK_MASK & !0x03;
 const HAS_IMAGE: u8 = 0x10;
 const HAS_DATA: u8 = 0x20;
 const WILL_INIT: u8 = 0x40;
@@ -65,6 +68,28 @@ pub struct Image {
     pub hole_bytes: u16,
     /// `bimg_info`.
     pub info: u8,
+}
+
+impl Image {
+    /// Whether a page has such an image, by the rules of `DecodeXLogRecord`, as far as they hold for pages of
+    /// any size. A server would fill a hole beyond the page's end without a look, and one of several ways of
+    /// compression is all that it writes.
+    #[inline(always)]
+    fn is_possible(&self, flags: ImageFlags) -> bool {
+        let has_hole = self.info & HAS_HOLE != 0;
+        if has_hole != (self.hole_offset != 0) || usize::from(self.bytes) > MAX_PAGE_BYTES {
+            return false;
+        }
+        if !flags.is_compressed(self.info) {
+            // What is stored is the page but for its hole.
+            let bytes = usize::from(self.bytes);
+            return if has_hole { self.hole_offset <= self.bytes } else { is_page_size(bytes) };
+        }
+        let hole_end = usize::from(self.hole_offset) + usize::from(self.hole_bytes);
+        flags.compression(self.info).is_some()
+            && has_hole == (self.hole_bytes != 0)
+            && hole_end <= MAX_PAGE_BYTES
+    }
 }
 
 /// One block that a record refers to.
@@ -118,12 +143,20 @@ pub enum BodyFault {
     /// The data flag and the data length contradict each other.
     #[error("data flag and data length of block {0} contradict each other")]
     Data(u8),
-    /// The image header contradicts itself.
+    /// The image header contradicts itself, or no page has such an image.
     #[error("image header of block {0} contradicts itself")]
     Image(u8),
     /// The first block says "same relation as before".
     #[error("block {0} refers to a relation before it, and there is none")]
     SameRel(u8),
+    /// A fork that no relation has. A server looks up its name in a table of four, unchecked.
+    #[error("invalid fork number {fork} of block {id}")]
+    Fork {
+        /// Id of the block.
+        id: u8,
+        /// As found.
+        fork: u8,
+    },
 }
 
 /// Reads forward through the bytes before the payload.
@@ -203,7 +236,7 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
     let data_bytes = u16::from_le_bytes([low, high]);
     let (head_bytes, main_data_bytes) = (start.len() as u32, u32::from(length));
     let is_sound = id <= MAX_BLOCK_ID
-        && flags & (HAS_IMAGE | SAME_REL) == 0
+        && flags & (HAS_IMAGE | SAME_REL | NO_FORK) == 0
         && (flags & HAS_DATA != 0) == (data_bytes > 0)
         && total_bytes == head_bytes + u32::from(data_bytes) + main_data_bytes;
     if !is_sound {
@@ -266,17 +299,18 @@ fn one_image(
     let (head_bytes, main_data_bytes) = (start.len() as u32, u32::from(length));
     let block_data_bytes = u32::from(data_bytes);
     let fpi_bytes = u32::from(bytes);
+    let image = Image { bytes, hole_offset, hole_bytes: 0, info };
     let is_sound = id <= MAX_BLOCK_ID
-        && flags & (HAS_IMAGE | SAME_REL) == HAS_IMAGE
+        && flags & (HAS_IMAGE | SAME_REL | NO_FORK) == HAS_IMAGE
         && (flags & HAS_DATA != 0) == (data_bytes > 0)
         && !version.image_flags.is_compressed(info)
-        && (info & HAS_HOLE != 0) == (hole_offset != 0)
+        && image.is_possible(version.image_flags)
         && total_bytes == head_bytes + block_data_bytes + fpi_bytes + main_data_bytes;
     if !is_sound {
         return None;
     }
     let parts = Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count: 1, head_bytes };
-    let image = Some(Image { bytes, hole_offset, hole_bytes: 0, info });
+    let image = Some(image);
     let (will_init, fork) = (flags & WILL_INIT != 0, flags & FORK_MASK);
     let relation = RelFileLocator::parse(relation.first_chunk()?);
     let block = u32::from_le_bytes([a, b, c, d]);
@@ -355,6 +389,9 @@ fn block_ref(
     let data_bytes = u16::from_le_bytes([low, high]);
     if (flags & HAS_DATA != 0) != (data_bytes > 0) {
         return Err(BodyFault::Data(id));
+    }
+    if flags & NO_FORK != 0 {
+        return Err(BodyFault::Fork { id, fork: flags & FORK_MASK });
     }
     let image = match flags & HAS_IMAGE {
         0 => None,
@@ -455,15 +492,8 @@ fn image_header(
     if compressed && has_hole {
         hole_bytes = u16::from_le_bytes(*cursor.take()?);
     }
-    let hole_is_sound = if has_hole {
-        hole_offset != 0 && (hole_bytes != 0 || !compressed)
-    } else {
-        hole_offset == 0
-    };
-    if !hole_is_sound {
-        return Err(BodyFault::Image(id));
-    }
-    Ok(Image { bytes, hole_offset, hole_bytes, info })
+    let image = Image { bytes, hole_offset, hole_bytes, info };
+    image.is_possible(version.image_flags).then_some(image).ok_or(BodyFault::Image(id))
 }
 
 #[cfg(test)]
@@ -541,6 +571,10 @@ mod tests {
             (block(0, 0x80, 0, &[], &[]), 0, BodyFault::SameRel(0)),
             (block(0, 0x10, 0, &[9, 0, 0, 0, 1], &REL), 9, BodyFault::Image(0)),
             (block(0, 0x10, 0, &[9, 0, 1, 0, 0], &REL), 9, BodyFault::Image(0)),
+            (block(0, 0x10, 0, &[9, 0, 0, 0, 0], &REL), 9, BodyFault::Image(0)),
+            (block(0, 0x10, 0, &[9, 0, 10, 0, 1], &REL), 9, BodyFault::Image(0)),
+            (block(0, 0x10, 0, &[9, 0, 5, 0, 0x0D, 9, 0], &REL), 9, BodyFault::Image(0)),
+            (block(0, 0x04, 0, &[], &REL), 0, BodyFault::Fork { id: 0, fork: 4 }),
             (vec![255, 3], 2, BodyFault::Length),
             (vec![255, 3], 4, BodyFault::Length),
             (vec![255], 0, BodyFault::Length),

@@ -17,6 +17,7 @@ pub mod restore;
 
 use super::cursor::at;
 use super::lsn::Lsn;
+pub use super::page_size::{MIN_PAGE_BYTES, is_page_size};
 
 /// Bytes of the header before the line pointers.
 pub const PAGE_HEADER_BYTES: usize = 24;
@@ -48,17 +49,6 @@ pub mod field {
     /// `pd_prune_xid`: the oldest xid whose rows may be pruned, 0 if none.
     pub const PRUNE_XID: usize = 20;
 }
-
-/// Whether a server can have pages of that size (`BLCKSZ`).
-pub fn is_page_size(bytes: usize) -> bool {
-    bytes.is_power_of_two() && (MIN_PAGE_BYTES..=MAX_PAGE_BYTES).contains(&bytes)
-}
-
-/// The smallest page a server can have.
-pub const MIN_PAGE_BYTES: usize = 1024;
-
-/// The largest page a server can have.
-pub(crate) const MAX_PAGE_BYTES: usize = 32 << 10;
 
 /// The size that a page's header states; 0 for a page that was never initialised.
 pub(crate) fn stated_size(bytes: &[u8]) -> Option<usize> {

@@ -59,6 +59,7 @@ mod locator;
 pub mod lsn;
 pub mod map_page;
 pub mod page;
+mod page_size;
 pub mod payload;
 pub mod record;
 pub mod record_header;

@@ -91,8 +91,7 @@ impl RecordHeader {
         lsn: Lsn,
         previous: Option<Lsn>,
     ) -> Result<(), HeaderFault> {
-        // One comparison: what is shorter than a header wraps around.
-        if self.total_bytes.wrapping_sub(RECORD_HEADER_BYTES as u32) > RECORD_BYTES_MAX {
+        if !self.has_possible_length() {
             return Err(HeaderFault::Length { found: self.total_bytes });
         }
         if !version.has_rmgr(self.rmgr) {
@@ -106,6 +105,18 @@ impl RecordHeader {
             return Err(HeaderFault::Previous { found: self.previous, expected: previous });
         }
         Ok(())
+    }
+
+    /// One comparison: what is shorter than a header wraps around.
+    #[inline(always)]
+    fn has_possible_length(&self) -> bool {
+        self.total_bytes.wrapping_sub(RECORD_HEADER_BYTES as u32) <= RECORD_BYTES_MAX
+    }
+
+    /// The same check, of a record of a type that the release has, after the one at `previous`.
+    #[inline(always)]
+    pub fn follows(&self, previous: Lsn) -> bool {
+        self.has_possible_length() && self.previous == previous
     }
 
     /// What of `xl_info` belongs to the resource manager.

@@ -131,6 +131,22 @@ pub fn is_of_vacuum(rmgr: u8, info: u8) -> bool {
     }
 }
 
+/// Resource managers whose records have a flag beside their type, which redo masks: a page that is made anew,
+/// or that more follows.
+const FLAGGED: [u8; 4] = [TRANSACTION, HEAP2, HEAP, BRIN];
+
+/// Whether redo of the release knows such a record; with another one recovery ends (`unknown op code`).
+/// Redo of [`XLOG`] and [`GENERIC`] passes over what it does not know, and what that of an extension knows
+/// nobody can tell.
+pub fn is_replayed(rmgr: u8, info: u8, version: &Version) -> bool {
+    if [XLOG, GENERIC].contains(&rmgr) || rmgr >= FIRST_CUSTOM_RMGR {
+        return version.has_rmgr(rmgr);
+    }
+    let flags = if FLAGGED.contains(&rmgr) { !heap::OPCODE_MASK } else { 0 };
+    let record = RecordType { rmgr, slot: rmgr_info(info & !flags) >> 4 };
+    version.has_rmgr(rmgr) && NAMES.record(record, version).is_some()
+}
+
 /// Whether a record puts new rows, or new versions of rows, into a page.
 pub fn inserts_rows(rmgr: u8, info: u8) -> bool {
     let opcode = info & heap::OPCODE_MASK;
@@ -296,6 +312,31 @@ mod tests {
             (HEAP2, heap2::LOCK_UPDATED, "LOCK_UPDATED"),
         ] {
             assert_eq!(named(id, info, "9.5"), format!("{}/{text}", name(id)));
+        }
+    }
+
+    #[test]
+    fn redo_masks_the_flags_beside_a_type() {
+        let of = |name: &str| VERSIONS.iter().find(|version| version.name == name);
+        for (rmgr, info, name, is_known) in [
+            (HEAP, 0x90, "15", true),
+            (HEAP2, 0xC0, "18", true),
+            (HEAP2, 0xC0, "19", false),
+            (TRANSACTION, 0xF0, "19", false),
+            (BRIN, 0xB0, "9.5", true),
+            (BRIN, 0xE0, "19", false),
+            (BTREE, 0x80, "9.5", true),
+            (BTREE, 0xF0, "19", false),
+            (HASH, 0x00, "9.6", false),
+            (XLOG, 0xF0, "9.5", true),
+            (GENERIC, 0xF0, "9.6", true),
+            (GENERIC, 0x00, "9.5", false),
+            (FIRST_CUSTOM_RMGR, 0xF0, "15", true),
+            (FIRST_CUSTOM_RMGR, 0xF0, "14", false),
+            (64, 0x00, "19", false),
+        ] {
+            let version = of(name).expect("a release");
+            assert_eq!(is_replayed(rmgr, info, version), is_known, "{rmgr} 0x{info:X} in {name}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod alone;
 pub mod books;
+pub mod claims;
 mod copies;
 mod damage;
 pub mod ending;
@@ -11,6 +12,7 @@ mod joined_runs;
 pub mod memory;
 pub mod observe;
 pub mod observer;
+mod older_pages;
 pub mod outcome;
 mod page_buffer;
 pub mod pages;
@@ -27,4 +29,5 @@ pub mod scope;
 pub mod seek;
 pub mod streamed;
 mod timeline_switches;
+mod usual_types;
 mod verify;

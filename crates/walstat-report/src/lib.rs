@@ -52,7 +52,6 @@ mod estimate;
 pub mod events;
 pub mod follow;
 pub mod gap;
-pub mod impossible;
 pub mod known;
 mod large_work;
 mod maintenance;

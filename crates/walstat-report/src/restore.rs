@@ -12,6 +12,7 @@ use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use astray::astray;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
+use std::path::Path;
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
@@ -22,8 +23,9 @@ use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::label::{BackupLabel, Label};
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::{Problem, ProblemKind};
+use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
+use walstat_read::scan::claims::Replacing;
 
 /// What is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub struct Wal<'a> {
     pub backups: &'a Backups,
     /// Where replay stands, segment by segment.
     pub reach: &'a ReplayPoints,
+    /// Records that replace torn ones.
+    pub replacing: &'a [Replacing],
     /// Where the WAL ends.
     pub end: Lsn,
 }
@@ -127,7 +131,7 @@ fn usable(backup: &Backup) -> Result<(), String> {
 /// No record says that it replaces another one than the one that was torn before it: a server stops there.
 fn replaced(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let page = wal.plan.geometry.page_bytes;
-    let mut replacing = wal.reach.replacing().iter().filter(|it| it.lsn >= backup.start);
+    let mut replacing = wal.replacing.iter().filter(|it| it.lsn >= backup.start);
     let Some(found) = replacing.find(|it| it.is_mismatched(page)) else { return Ok(()) };
     let (lsn, says, torn) = (found.lsn, found.says, found.torn.unwrap_or(found.lsn));
     Err(format!(
@@ -355,19 +359,11 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 /// tool fails; of one that is sound it makes whatever was packed.
 pub(crate) fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let comes_so = match problem.kind {
-        ProblemKind::TrailingBytes => true,
-        ProblemKind::Truncated => problem.found.starts_with("end of file"),
-        // `cp` brings it as it is.
-        ProblemKind::Unreadable => problem.found == COMPRESSED,
-        _ => false,
-    };
+    let comes_so = problem.kind == ProblemKind::TrailingBytes
+        || problem.fetched == Some(Fetched::InAnotherSize);
     let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
     files.any(|file| file.is_asked_for() && file.raw_bytes.map_or(comes_so, |found| found != bytes))
 }
-
-/// What is told of a compressed segment under a plain name among others that are not.
-const COMPRESSED: &str = "a compressed segment";
 
 /// Whether the problem is that of a copy below the directory of the file that a `restore_command` takes.
 fn is_of_copy_below(problem: &Problem, plan: &Plan) -> bool {
@@ -376,10 +372,11 @@ fn is_of_copy_below(problem: &Problem, plan: &Plan) -> bool {
     let files = key.and_then(|key| plan.files.get(&key)).map_or(&[][..], Vec::as_slice);
     let Some((counted, copies)) = files.split_first() else { return false };
     let directory = counted.source.path().parent();
+    let is_it = |path: &Path| problem.copy == Some(path.display().to_string());
     copies.iter().map(|copy| copy.source.path()).any(|path| {
         path.parent() != directory
             && directory.is_some_and(|directory| path.starts_with(directory))
-            && problem.found.starts_with(&format!("{}: ", path.display()))
+            && is_it(path)
     })
 }
 

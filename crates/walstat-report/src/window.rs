@@ -33,8 +33,6 @@ pub struct Question<'q> {
     pub labels: &'q [ToldLabel],
     /// The target, and how it was typed.
     pub target: Option<(&'q Target, &'q str)>,
-    /// Timelines that are not followed, and on which it can be reached.
-    pub reached_on: &'q [u32],
 }
 
 /// A backup, and whether it can be restored.
@@ -70,6 +68,14 @@ pub fn window(question: &Question<'_>) -> Window {
         gaps: gaps(wal),
         target: target.map(|(target, asked)| reachable::judge(question, &found, target, asked)),
         backups: judged.into_iter().map(|(_, row)| row).collect(),
+    }
+}
+
+/// Adds that a target that cannot be reached can be on these other timelines.
+pub fn add_reached_on(window: &mut Window, timelines: &[u32]) {
+    let told = |it: &u32| format!("; on timeline {it} it can be reached (-t {it})");
+    if let Some(target) = window.target.as_mut().filter(|target| !target.reachable) {
+        target.why.extend(timelines.iter().map(told));
     }
 }
 

@@ -124,6 +124,28 @@ fn a_fifo_is_refused_without_waiting_for_a_writer() {
     refused(&path, &["pipe"]);
 }
 
+/// A folder is followed; a pipe in it is no WAL, whatever its name, and what comes beside it is.
+#[cfg(unix)]
+#[test]
+fn following_takes_no_pipe_for_wal() {
+    let directory = directory();
+    let path = directory.path().join("000000010000000000000009");
+    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
+    assert!(made.success());
+    let ran = walstat(&[OsStr::new("follow"), path.as_os_str()]).exits(2);
+    one_line(&ran, &["is no folder, expected one that WAL is written to"]);
+    let mut follow = Command::new(WALSTAT);
+    follow.arg("follow").arg(directory.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = follow.spawn().expect("walstat starts");
+    let mut told = String::new();
+    let stderr = child.stderr.take().expect("a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut told).expect("a line");
+    let is_waiting = child.try_wait().expect("its state").is_none();
+    child.kill().expect("its end");
+    child.wait().expect("its end");
+    assert!(told.contains("no WAL yet, waiting for it") && is_waiting, "{told}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_device_is_refused() {

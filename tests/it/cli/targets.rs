@@ -176,6 +176,33 @@ fn what_is_no_file_is_no_target() {
     }
 }
 
+/// A slash at the end says that a directory is meant.
+#[test]
+fn a_file_is_not_made_where_a_directory_is_named() {
+    let here = directory();
+    for target in ["new/", "new/.", "file/"] {
+        fs::write(here.path().join("file"), "kept").expect("a file");
+        let ran = stats_into(&here.path().join(target));
+        one_line(&ran.exits(2), &[target, "names a directory"]);
+        assert_eq!(entries(here.path()), ["file"]);
+    }
+}
+
+/// Also where there is no file yet.
+#[test]
+fn two_outputs_do_not_go_to_one_file_through_a_link() {
+    let here = directory();
+    symlink("result", here.path().join("link")).expect("a link");
+    symlink("link", here.path().join("longer")).expect("a link to it");
+    let wal = wal();
+    for (one, other) in [("result", "link"), ("longer", "result"), ("link", "longer")] {
+        let words = ["--stats", "-f", "json", "-o", one, "-f", "csv", "-o", other];
+        let ran = finish(command(&words).arg(&wal).current_dir(here.path())).exits(2);
+        assert!(ran.stderr.contains("two outputs for"), "{}", ran.stderr);
+    }
+    assert_eq!(entries(here.path()), ["link", "longer"]);
+}
+
 /// `-o >(gzip >FILE)` of a shell, and the devices that stand for standard output.
 #[test]
 fn what_the_shell_has_opened_is_written_to() {

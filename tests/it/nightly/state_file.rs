@@ -117,6 +117,10 @@ fn a_state_is_no_input_and_no_output() {
     assert!(!archive.path("state").exists());
     archive.round(&[]);
     both(&archive);
+    for lock in ["state.lock", "./state.lock"] {
+        let ran = archive.check(&["--state", "state", "-o", lock]).exits(2);
+        assert!(ran.stderr.contains("is an input"), "{}", ran.stderr);
+    }
     let (code, _) = archive.round(&[]);
     assert_eq!(code, Some(0));
 }

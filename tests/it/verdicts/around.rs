@@ -3,7 +3,8 @@
 
 use super::timelines::timelines;
 use super::{NAMES, archive, check, is_green, is_noted, is_red, put, segment, three, told};
-use crate::support::fixtures::fixtures;
+use crate::support::fixtures::{fixtures, sample};
+use crate::support::wal::plain;
 use crate::support::{command, finish};
 use std::fs;
 use std::io::Write;
@@ -23,6 +24,56 @@ fn directories_of_any_depth_are_none_of_its_business() {
         three().into_iter().map(|(n, b)| (format!("a/b/c/d/e/f/g/{n}"), b)).collect();
     let ran = check(&["--as", "archive"], archive(&files).path()).exits(0);
     assert_eq!(ran.json()["input"]["segments"], 3);
+}
+
+/// Where there is nothing else, that is the reason.
+#[test]
+fn directories_that_are_too_deep_are_told_where_no_segment_is_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let deep = (0..90).fold(directory.path().to_owned(), |path, _| path.join("d"));
+    fs::create_dir_all(&deep).expect("directories");
+    put(&deep, NAMES[0], &segment(0));
+    let ran = check(&[], directory.path()).exits(3);
+    assert!(ran.stderr.contains("deeper than 64 directories"), "{}", ran.stderr);
+    let empty = tempfile::tempdir().expect("a directory");
+    let ran = check(&[], empty.path()).exits(3);
+    assert!(!ran.stderr.contains("deeper"), "{}", ran.stderr);
+}
+
+/// `cp` looks for capital digits.
+#[test]
+fn a_segment_under_a_name_in_small_digits_is_missing() {
+    let names =
+        ["000000010000000000000009", "00000001000000000000000A", "00000001000000000000000B"];
+    let sample = sample("pg15-mixed");
+    let files = |small: usize| -> Vec<(String, Vec<u8>)> {
+        let name = |(index, name): (usize, &&str)| match index == small {
+            true => name.to_lowercase(),
+            false => (*name).to_owned(),
+        };
+        names.iter().enumerate().map(|it| (name(it), plain(&sample, it.1))).collect()
+    };
+    is_green("as it should be", archive(&files(3)).path());
+    for small in [1, 2] {
+        is_red("small digits", archive(&files(small)).path(), "missing_segment", names[small]);
+    }
+    let mut files = files(3);
+    files.push(("00000001000000000000000a.gz".to_owned(), b"no WAL".to_vec()));
+    is_noted("beside it", archive(&files).path(), "00000001000000000000000a.gz: not read");
+}
+
+/// It looks for the histories one by one, so that this one is not found.
+#[test]
+fn a_history_that_no_search_comes_to_is_noted_as_such() {
+    let mut files = three();
+    files.push(("00000003.history".to_owned(), b"1\t0/900100\tx\n".to_vec()));
+    is_noted("alone", archive(&files).path(), "does not look for it without 00000002.history");
+    files.push(("00000002.history".to_owned(), b"1\t0/900100\tx\n".to_vec()));
+    is_noted(
+        "with it",
+        archive(&files).path(),
+        "timeline 3, which a restore to the latest one follows",
+    );
 }
 
 /// A tar with hard links unpacks to the same file under both names.

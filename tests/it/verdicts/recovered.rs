@@ -298,3 +298,53 @@ fn a_history_that_is_missed_ends_the_search_for_the_latest_timeline() {
     }
     assert_eq!(why(&["-t", "2"]), "");
 }
+
+/// Timeline 1, and timeline 2, which left it in segment 7 and fills three more; with the segments of both.
+fn side_by_side() -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    write(&mut first, 350);
+    first.switch();
+    let mut second = early.clone();
+    second.form.timeline = 2;
+    second.add(&Rec::begins(2, 1));
+    write(&mut second, 10);
+    // Nothing lies where it does on timeline 1.
+    second.add(&Rec::insert(100));
+    write(&mut second, 400);
+    second.switch();
+    store(&first, 0, directory.path());
+    store(&second, early.at(), directory.path());
+    history(directory.path(), 2, &[(1, early.at())]);
+    directory
+}
+
+/// `unexpected timeline ID 1 in WAL segment`: the file after it is right.
+#[test]
+fn a_segment_of_the_older_timeline_under_a_newer_name_is_blamed_alone() {
+    for number in [8, 9] {
+        let directory = side_by_side();
+        is_green("side by side", directory.path());
+        let of = |timeline: u32| directory.path().join(format!("{timeline:08X}{number:016X}"));
+        fs::copy(of(1), of(2)).expect("a copy");
+        let name = format!("00000002{number:016X}");
+        is_red("under the other's name", directory.path(), "page_timeline", &name);
+        // Through a tar, and night after night, it is told alike.
+        let tar = tempfile::NamedTempFile::new().expect("a file");
+        let mut builder = tar::Builder::new(tar.reopen().expect("the file"));
+        builder.append_dir_all("wal", directory.path()).expect("all of it");
+        builder.finish().expect("a tar");
+        let expected = vec![("page_timeline".to_owned(), name.clone())];
+        assert_eq!(told(&check(&["--as", "archive"], tar.path())), expected);
+        let state = directory.path().with_extension("state");
+        let state = state.to_str().expect("a path");
+        for _ in 0..2 {
+            let ran = check(&["--as", "archive", "--state", state], directory.path());
+            assert_eq!(told(&ran), expected, "{}", ran.stderr);
+        }
+        let ran = check(&["--as", "archive", "-t", "1"], directory.path());
+        assert_eq!(told(&ran), expected, "where the other timeline is followed: {}", ran.stderr);
+        fs::remove_file(state).expect("the state");
+    }
+}

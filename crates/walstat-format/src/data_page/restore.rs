@@ -4,9 +4,10 @@
 //! The page is as the record left it, but for its LSN, which is still the one from before. The
 //! size of pages is not in the WAL: it follows from the image itself.
 
-use super::{MAX_PAGE_BYTES, PAGE_HEADER_BYTES, is_page_size, pglz, stated_size};
+use super::{PAGE_HEADER_BYTES, is_page_size, pglz, stated_size};
 use crate::block::Image;
 use crate::image::{Compression, HAS_HOLE, ImageFlags};
+use crate::page_size::MAX_PAGE_BYTES;
 use zstd::bulk::Decompressor;
 
 /// A page as an image has it, decompressed: without its hole.

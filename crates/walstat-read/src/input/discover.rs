@@ -72,6 +72,8 @@ pub struct Found {
     seen: BTreeMap<storage::Identity, Looked>,
     /// Of two of the paths that are directories, as indexes: the second was met within the first.
     met: BTreeSet<(usize, usize)>,
+    /// Whether there are directories that are too deep to be looked into.
+    pub(crate) is_too_deep: bool,
     /// Why not all of it could be looked at, where that says nothing of what lies there.
     lacking: Option<Lacking>,
 }
@@ -119,7 +121,9 @@ pub fn discover_known(
     loop {
         match given::look(paths, taken_for, &known) {
             // A server renames its segments while the directory is listed: all may be missed.
-            Err(InputError::NoSegments { path }) if looks < LOOKS && is_server_directory(&path) => {
+            Err(InputError::NoSegments { path, .. })
+                if looks < LOOKS && is_server_directory(&path) =>
+            {
                 looks += 1;
                 std::thread::sleep(PAUSE);
             }
@@ -246,6 +250,7 @@ impl Found {
         }
         let Some(depth) = depth.checked_sub(1) else {
             let path = path.display();
+            self.is_too_deep = true;
             self.notes
                 .push(format!("{path}: not looked into: more than {DEPTH_MAX} directories deep"));
             return;
@@ -308,7 +313,7 @@ impl Found {
                 if read.as_ref().is_err_and(|error| self.is_lacking(path, error)) {
                     return;
                 }
-                self.add_history(timeline, path, read.map_err(|error| error.to_string()));
+                self.add_history(timeline, path, read);
                 return;
             }
             FileName::Segment(name) if storage::is_elsewhere(path) => {

@@ -7,6 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 
+/// What is said where directories are nested too deep.
+const TOO_DEEP: &str = "; what is nested deeper than 64 directories was not looked into";
+
 /// Why there is nothing to read. Each is one line; the exit code is 3, or 2 where the user has to
 /// choose.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +40,15 @@ pub enum InputError {
     },
     /// A directory without segments.
     #[error(
-        "{}: no WAL segment in this directory (files named by 24 hexadecimal digits)",
-        shown(path)
+        "{}: no WAL segment in this directory (files named by 24 hexadecimal digits){}",
+        shown(path),
+        if *is_too_deep { TOO_DEEP } else { "" }
     )]
     NoSegments {
         /// The directory.
         path: PathBuf,
+        /// Whether there are directories below it that were not looked into.
+        is_too_deep: bool,
     },
     /// No file is WAL; the reason of the first file.
     #[error("{}: {reason}", shown(path))]
@@ -145,7 +151,7 @@ impl InputError {
             InputError::Io { path, .. }
             | InputError::Descriptors { path, .. }
             | InputError::Kind { path, .. }
-            | InputError::NoSegments { path }
+            | InputError::NoSegments { path, .. }
             | InputError::NotWal { path, .. }
             | InputError::NoWal { path, .. }
             | InputError::Timeline { path, .. }

@@ -1,9 +1,10 @@
 //! Timeline histories, held against each other. How the text of one is read: `history_text.rs`.
 
 pub use super::history_text::{Ancestor, parse};
-use super::problem::{Problem, ProblemKind};
+use super::problem::{Fetched, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 
@@ -67,6 +68,15 @@ impl Histories {
                 let expected = "a timeline and the LSN of its end in each line".to_owned();
                 self.complain(Problem::of_file(ProblemKind::History, file, expected, found));
             }
+        }
+    }
+
+    /// Adds a history that cannot be read: where the system refuses it, a server does not get it either.
+    pub(crate) fn add_unread(&mut self, timeline: u32, error: &io::Error, file: &str) {
+        self.add(timeline, Err::<&[u8], _>(error.to_string()), file);
+        let is_it = |problem: &&mut Problem| problem.segment == file;
+        if let Some(problem) = self.problems.iter_mut().rfind(is_it) {
+            problem.fetched = error.raw_os_error().map(|_| Fetched::NotAtAll);
         }
     }
 

@@ -141,8 +141,12 @@ fn compression(suffix: &str) -> Option<Standing> {
 /// `<24 hex>`, then in any order `.partial`, `-<sha1>` and suffixes; anything else after them only
 /// resembles a segment's name.
 fn segment(text: &str) -> Option<SegmentFile> {
-    let name = SegmentName::leading(text)?;
-    let mut file = SegmentFile { name, standing: Standing::Full, sha1: None };
+    let digits = text.get(..NAME_DIGITS)?;
+    let capital = digits.to_ascii_uppercase();
+    let name = SegmentName::parse(&capital)?;
+    // A server asks for capital digits.
+    let standing = if digits == capital { Standing::Full } else { Standing::Aside };
+    let mut file = SegmentFile { name, standing, sha1: None };
     let all = text.get(NAME_DIGITS..)?;
     if all.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         return None;
@@ -224,6 +228,17 @@ mod tests {
         {
             assert_eq!(read(suffix), Some((Standing::Aside, false)), "{suffix}");
         }
+    }
+
+    #[test]
+    fn no_server_asks_for_small_digits() {
+        let standing = |text: &str| match FileName::parse(text) {
+            FileName::Segment(file) => Some(file.standing),
+            _ => None,
+        };
+        assert_eq!(standing("00000001000000000000000a"), Some(Standing::Aside));
+        assert_eq!(standing("00000001000000000000000a.gz"), Some(Standing::Aside));
+        assert_eq!(standing("00000001000000000000000g"), None);
     }
 
     #[test]

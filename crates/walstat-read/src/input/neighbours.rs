@@ -8,7 +8,7 @@ use super::layout::tree_of;
 use super::names::{Standing, compression_suffix};
 use super::packing::usual_suffix;
 use super::piece::Piece;
-use super::problem::{Problem, ProblemKind};
+use super::problem::{Fetched, Problem, ProblemKind};
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
@@ -53,7 +53,10 @@ fn differs(piece: &Piece) -> Problem {
     let is_compressed = piece.probe.compressed;
     let (expected, found) = if is_compressed { (plain, compressed) } else { (compressed, plain) };
     let expected = format!("{expected}, as the others beside it under names without a suffix");
-    Problem::of_file(ProblemKind::Unreadable, &piece.file(), expected, found.to_owned())
+    let problem =
+        Problem::of_file(ProblemKind::Unreadable, &piece.file(), expected, found.to_owned());
+    // `cp` brings a compressed one as it is; on a plain one a tool fails.
+    Problem { fetched: is_compressed.then_some(Fetched::InAnotherSize), ..problem }
 }
 
 /// A segment that a `restore_command` does not find where and as most others are.

@@ -124,7 +124,7 @@ fn nothing(found: &Found) -> InputError {
         Some(stream) => {
             InputError::NoWal { path: stream.path.clone(), beside: wal_beside(&stream.path) }
         }
-        None => InputError::NoSegments { path: path() },
+        None => InputError::NoSegments { path: path(), is_too_deep: found.is_too_deep },
     })
 }
 

@@ -50,6 +50,8 @@ pub struct Plan {
     /// The newest timeline by its history, where there is no segment of it and no other one was asked for:
     /// a server that recovers to the latest one follows it.
     pub latest: Option<Lineage>,
+    /// The missing segments in which the range ends.
+    pub(crate) end_in_hole: Option<Range<Lsn>>,
     /// Where timelines leave others, as their histories say.
     pub branches: Vec<Branch>,
     /// Places that histories name beside those where timelines begin, and that no server minds.
@@ -206,6 +208,7 @@ impl Plan {
             timelines: Vec::new(),
             other_lineages: Vec::new(),
             latest: None,
+            end_in_hole: None,
             branches: Vec::new(),
             misplaced: Vec::new(),
             branch_point: None,
@@ -332,6 +335,16 @@ impl Plan {
         let path = self.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
         let inside =
             |number: u64| number * bytes < range.end.0 && (number + 1) * bytes > range.start.0;
+        self.end_in_hole = self.segments.windows(2).find_map(|pair| match pair {
+            [a, b]
+                if inside(a.number)
+                    && !inside(b.number)
+                    && (a.number + 1) * bytes < range.end.0 =>
+            {
+                Some(Lsn((a.number + 1) * bytes)..Lsn(b.number * bytes))
+            }
+            _ => None,
+        });
         self.segments.retain(|segment| inside(segment.number));
         self.files.retain(|(_, number), _| inside(*number));
         self.problems.retain(|problem| {

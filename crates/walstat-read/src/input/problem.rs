@@ -133,6 +133,15 @@ impl fmt::Display for Elsewhere {
     }
 }
 
+/// How a file comes to the server that a restore fetches it for, where its kind of problem does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fetched {
+    /// Without an error, and in another size than a segment's, at which the server ends.
+    InAnotherSize,
+    /// Not at all: it cannot be read.
+    NotAtAll,
+}
+
 /// Something wrong in the WAL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -148,6 +157,10 @@ pub struct Problem {
     pub found: String,
     /// Where else to look.
     pub elsewhere: Option<Elsewhere>,
+    /// How the file comes to a server.
+    pub fetched: Option<Fetched>,
+    /// The path of the file, where it is a copy that is not counted.
+    pub copy: Option<String>,
     /// Bytes that are not counted because of it.
     pub skipped_bytes: u64,
 }
@@ -163,7 +176,17 @@ impl Problem {
     /// A problem of a whole file.
     pub fn of_file(kind: ProblemKind, file: &str, expected: String, found: String) -> Problem {
         let segment = file.to_owned();
-        Problem { kind, segment, lsn: None, expected, found, elsewhere: None, skipped_bytes: 0 }
+        Problem {
+            kind,
+            segment,
+            lsn: None,
+            expected,
+            found,
+            elsewhere: None,
+            fetched: None,
+            copy: None,
+            skipped_bytes: 0,
+        }
     }
 
     /// What is there, and where else to look.

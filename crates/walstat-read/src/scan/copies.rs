@@ -122,14 +122,14 @@ fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'
     };
     let before = segment.number.checked_sub(1).and_then(|number| near(number).first().cloned());
     let chain: Vec<Segment> = before.into_iter().chain([segment.clone()]).collect();
-    let alone = verifier.read(&chain, lineage);
+    let alone = verifier.read_in(plan, &chain, lineage);
     let mut problems = problems_in(&alone, &segment, &range);
     let whole = alone.whole_to >= range.end;
     if whole && problems.is_empty() {
         let after = segment.number.checked_add(1).map(near).unwrap_or_default();
         problems = fewest(after.iter().map(|next| {
             let chain: Vec<Segment> = chain.iter().chain([next]).cloned().collect();
-            problems_in(&verifier.read(&chain, lineage), &segment, &range)
+            problems_in(&verifier.read_in(plan, &chain, lineage), &segment, &range)
         }));
     }
     let last = alone.last;
@@ -180,7 +180,7 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
         let expected = format!("the bytes of {}", counted.display());
         let found = format!("{}: {found}", path.display());
         let problem = Problem::of_file(kind, &copy.segment.file(), expected, found);
-        Problem { lsn, ..problem }
+        Problem { lsn, copy: Some(path.display().to_string()), ..problem }
     };
     if !copy.segment.claims_whole_segment() {
         return Vec::new();

@@ -4,7 +4,7 @@
 //! was damage; if nothing follows, it was the end (see [`super::ending`]).
 
 use super::books::Books;
-use crate::input::problem::{Elsewhere, Problem, ProblemKind};
+use crate::input::problem::{Elsewhere, Fetched, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::BodyFault;
 use walstat_format::crc::Crc32c;
@@ -106,6 +106,8 @@ impl Gap {
             expected,
             found,
             elsewhere,
+            fetched: (self.cause == Cause::Cut).then_some(Fetched::InAnotherSize),
+            copy: None,
             skipped_bytes: self.counts.total(),
         }
     }

@@ -2,7 +2,7 @@
 //! hold nothing unusual.
 //!
 //! It only ever does what the reader's own steps would do, in fewer instructions: it begins
-//! after a valid record, and where anything is unusual (a switch, a change of settings, a record that
+//! after a valid record, and where anything is unusual (a switch, a record that recovery may end at, one that
 //! goes on after the window, the last page of the range, anything wrong) it stops before that record with
 //! nothing done, and the reader takes a step. In pseudo-code: let the checksums of all whole
 //! records of the page be verified in one call; then, record by record, check the header and its
@@ -19,7 +19,6 @@ use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER, PageHeader, SHORT_HEADER_BYTES};
 use walstat_format::record::Record;
 use walstat_format::record_header::{CRC_OFFSET, RECORD_HEADER_BYTES, RecordHeader};
-use walstat_format::rmgr::XLOG;
 
 /// Usual records that lie one behind the other: where they are read from, and what they add up to.
 pub(super) struct UsualRecords<'s, 'w> {
@@ -211,7 +210,7 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
     #[inline(never)]
     fn whole_records<A: Accept<'w>, const FILTERED: bool>(&mut self, mut accept: A) -> A {
         let (scope, at) = (self.scope, self.at);
-        let version = scope.geometry.version;
+        let (version, usual_types) = (scope.geometry.version, scope.usual_types);
         let records = self.bytes.get(at..self.page_end(at)).unwrap_or_default();
         let checked = scope.crc.map_or(records.len(), |crc| crc.verified(records));
         let checked_end = self.lsn(at + checked).0;
@@ -224,10 +223,7 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
             let total = header.total_bytes as usize;
             let lsn = Lsn(checked_end - rest.len() as u64);
             // A record of 24 bytes is a switch.
-            if total <= RECORD_HEADER_BYTES || header.check(version, lsn, Some(previous)).is_err() {
-                break;
-            }
-            if header.rmgr == XLOG && header.is_parameter_change() {
+            if total <= RECORD_HEADER_BYTES || !usual_types.has(head) || !header.follows(previous) {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };
@@ -278,7 +274,9 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
         let (end, page_header_bytes) = self.follow(head, start)?;
         let header = RecordHeader::parse(start);
         let lsn = self.lsn(at);
-        header.check(version, lsn, Some(self.previous)).ok()?;
+        if !scope.usual_types.has(start) || !header.follows(self.previous) {
+            return None;
+        }
         let total_bytes = header.total_bytes;
         let parts = walk(head, total_bytes, version, |_| ()).ok()?;
         if total_bytes - parts.head_bytes == parts.main_data_bytes {

@@ -203,6 +203,7 @@ impl Run {
         self.last_page = next.last_page.or(self.last_page);
         self.books.merge(&next.books);
         self.problems.extend(next.problems);
+        self.claims.append(next.claims, self.last.map(|last| last.next));
         self.first_in_range = self.first_in_range.or(next.first_in_range);
         self.counted_end = next.counted_end.or(self.counted_end);
         self.counted += next.counted;

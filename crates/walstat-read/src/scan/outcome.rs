@@ -3,9 +3,11 @@
 
 mod filename_check;
 pub mod holes;
+mod impossible;
 mod verified;
 
 use super::books::{Books, Heading};
+use super::claims::Claims;
 use super::damage::{Cause, Gap};
 use super::ending::{self, Ending, EndingKind};
 use super::observe::Observe;
@@ -30,6 +32,8 @@ pub struct Outcome<O> {
     pub input_bytes: u64,
     /// What is wrong.
     pub problems: Vec<Problem>,
+    /// What records say that may be impossible.
+    pub claims: Claims,
     /// Where reading first met damage.
     pub first_damage: Option<Lsn>,
     /// How the WAL ends.
@@ -67,6 +71,7 @@ impl<O> Outcome<O> {
             books: self.books,
             input_bytes: self.input_bytes,
             problems: self.problems,
+            claims: self.claims,
             first_damage: self.first_damage,
             ending: self.ending,
             whole_to: self.whole_to,
@@ -98,7 +103,14 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
         (problem.kind == ProblemKind::MissingSegment).then(|| problem.segment.clone())
     };
     let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).collect();
-    let new = |problem: &&Problem| lost(problem).is_none_or(|segment| !told.contains(&segment));
+    // So is a file with the pages of an older timeline, of which no page was read.
+    let is_older = |problem: &&Problem| problem.kind == ProblemKind::PageTimeline;
+    let older = outcome.problems.iter().filter(is_older).map(|problem| problem.segment.clone());
+    let older: BTreeSet<String> = older.collect();
+    let new = |problem: &&Problem| {
+        lost(problem).is_none_or(|segment| !told.contains(&segment))
+            && !(is_older(problem) && older.contains(&problem.segment))
+    };
     let (accepted, others): (Vec<_>, Vec<_>) =
         plan.problems.iter().filter(new).cloned().partition(|problem| plan.accepts(problem));
     outcome.problems.extend(others);
@@ -134,6 +146,7 @@ pub(crate) fn conclude_chain(
         outcome.take(chain, run, place, is_first);
     }
     filename_check::check(&mut outcome, chain);
+    outcome.judge_types(chain);
     for problem in &mut outcome.problems {
         if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
             problem.segment = chain.segment_name(lsn);
@@ -186,6 +199,8 @@ impl Outcome<Observer> {
         let damage = damage.filter_map(|problem| problem.lsn).min();
         self.first_damage = self.first_damage.or(damage);
         self.problems.append(&mut run.problems);
+        // Runs lie before and after missing segments.
+        self.claims.append(run.claims, None);
         self.first = self.first.or(run.first_in_range);
         self.counted_end = run.counted_end.or(self.counted_end);
         self.filtered_commits += run.filtered_commits;
@@ -205,6 +220,7 @@ impl<O> Outcome<O> {
             books: Books::default(),
             input_bytes: 0,
             problems: Vec::new(),
+            claims: Claims::default(),
             first_damage: None,
             ending: Ending { kind: EndingKind::Zeroed, lsn: begin },
             whole_to: begin,
@@ -247,7 +263,15 @@ impl<O> Outcome<O> {
         }
         let place = if covered { last } else { start };
         let to = if end == Lsn::MAX { "the end".to_owned() } else { end.to_string() };
-        let (expected, found) = (format!("WAL from {start} to {to}"), format!("{first} to {last}"));
+        let hole = plan.end_in_hole.as_ref().map(|hole| {
+            let (from, to) = (hole.start, Lsn(hole.end.0 - 1));
+            match (plan.segment_name(from), plan.segment_name(to)) {
+                (from, to) if from == to => format!("; {from} is missing"),
+                (from, to) => format!("; {from} to {to} are missing"),
+            }
+        });
+        let found = format!("{first} to {last}{}", hole.unwrap_or_default());
+        let expected = format!("WAL from {start} to {to}");
         let segment = plan.segment_name(place);
         let kind = ProblemKind::RangeNotCovered;
         let problem = Problem::of_file(kind, &segment, expected, found);

@@ -6,7 +6,7 @@ use super::reader::{Flow, Reader};
 use super::scope::Scope;
 use crate::input::faster_way::{FasterWay, Way, processor_time};
 use crate::input::names::Standing;
-use crate::input::problem::{Problem, ProblemKind};
+use crate::input::problem::{Fetched, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::source::Bytes;
 use crate::input::storage::Ahead;
@@ -199,7 +199,7 @@ impl<'a> Pages<'a> {
             }
         }
         if offset < length {
-            cut(&place, offset, "end of file", reader);
+            cut(&place, offset, None, reader);
         }
         if !skipped {
             check_end(&place, offset, bytes, reader);
@@ -244,7 +244,7 @@ fn fail(place: &Place<'_>, offset: u64, error: &io::Error, reader: &mut Reader<'
     place.progress.note_error(place.segment.source.path(), error);
     let lsn = Lsn(place.first + offset);
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => cut(place, offset, &error.to_string(), reader),
+        io::ErrorKind::UnexpectedEof => cut(place, offset, Some(error), reader),
         _ => {
             let expected = "readable bytes".to_owned();
             note(place, ProblemKind::Unreadable, lsn, expected, error.to_string(), reader);
@@ -255,14 +255,18 @@ fn fail(place: &Place<'_>, offset: u64, error: &io::Error, reader: &mut Reader<'
     Flow::Next
 }
 
-/// The bytes end before the segment does. That is a problem for a file with a segment's full name; for
-/// others it only matters what follows.
-fn cut(place: &Place<'_>, offset: u64, found: &str, reader: &mut Reader<'_>) {
+/// The bytes end before the segment does, with an `error` if a stream ends in its middle. That is a problem
+/// for a file with a segment's full name; for others it only matters what follows.
+fn cut(place: &Place<'_>, offset: u64, error: Option<&io::Error>, reader: &mut Reader<'_>) {
     let lsn = Lsn(place.first + offset);
     if place.segment.claims_whole_segment() {
         let expected = format!("{} bytes", place.length);
+        let found = error.map_or_else(|| "end of file".to_owned(), io::Error::to_string);
         let found = format!("{found} after {offset} bytes");
-        note(place, ProblemKind::Truncated, lsn, expected, found, reader);
+        let problem =
+            Problem::of_file(ProblemKind::Truncated, &place.segment.file(), expected, found);
+        let fetched = error.is_none().then_some(Fetched::InAnotherSize);
+        reader.note(Problem { lsn: Some(lsn), fetched, ..problem });
     }
     reader.cut(lsn);
 }

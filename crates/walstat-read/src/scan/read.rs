@@ -4,6 +4,7 @@ use super::alone::{Counted, Passed};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
+use super::older_pages;
 use super::outcome::{Outcome, conclude};
 use super::parallel::{self, Ready};
 use super::progress::Progress;
@@ -107,6 +108,7 @@ pub(crate) fn read_passed(
         return Err(no_record(&plan, range.start));
     }
     outcome.set_checksums_alone_aside();
+    outcome.judge_claims(&plan);
     if reading.wanted.limit.is_none() {
         outcome.hold_against(&plan, &range);
     }
@@ -336,8 +338,10 @@ impl Reading<'_> {
         let start = self.wanted.range.start;
         let scope = Wanted { range: start..end, ..self.wanted.clone() }.scope(plan.geometry);
         let passed = |segment: &Segment| Some((segment.number, self.take(segment)?));
-        let ready: Ready = plan.segments.iter().filter_map(passed).collect();
+        let mut ready: Ready = plan.segments.iter().filter_map(passed).collect();
         let Reading { threads, progress, prototype, .. } = *self;
+        let (segments, lineage) = (&plan.segments, &plan.lineage);
+        older_pages::set_aside(&mut ready, plan, segments, lineage, &scope, prototype);
         let runs = parallel::scan(&plan.segments, ready, &scope, threads, progress, prototype);
         conclude(plan, runs, prototype.clone()).ok_or_else(|| no_record(plan, start))
     }

@@ -5,6 +5,7 @@
 //! end of the WAL. `join` closes them.
 
 use super::books::{Books, Heading};
+use super::claims::Claims;
 use super::damage::{Cause, First, Gap};
 use super::fast::UsualRecords;
 use super::observe::{Observe, Shown};
@@ -80,6 +81,8 @@ pub struct Run {
     pub books: Books,
     /// Damage between first and last record.
     pub problems: Vec<Problem>,
+    /// What its records say that may be impossible.
+    pub claims: Claims,
     /// The first valid record in the range, before any filter.
     pub first_in_range: Option<Lsn>,
     /// After the last counted record: rounded up, or the segment's end after a switch.
@@ -127,6 +130,7 @@ impl Run {
             gap: None,
             books: Books::default(),
             problems: Vec::new(),
+            claims: Claims::default(),
             first_in_range: None,
             counted_end: None,
             counted: 0,
@@ -180,6 +184,7 @@ impl Run {
         }
         self.close_gap(first, &scope.geometry);
         self.first.get_or_insert(first);
+        let torn = self.last.map(|last| last.next);
         let mut next = record.end.aligned();
         if header.is_switch() {
             let segment = u64::from(scope.geometry.segment_bytes);
@@ -191,7 +196,10 @@ impl Run {
             return;
         }
         self.first_in_range.get_or_insert(lsn);
-        self.problems.extend(minimal_level(record));
+        if record.body.head.first_chunk().is_none_or(|head| !scope.usual_types.has(head)) {
+            self.problems.extend(minimal_level(record));
+            self.claims.note(record, torn);
+        }
         let selected = scope.selects(record);
         self.observer.observe_all(&[Shown { record: *record, selected }]);
         if header.is_switch() {
@@ -379,6 +387,8 @@ fn minimal_level(record: &Record<'_>) -> Option<Problem> {
         expected: "wal_level replica or logical".to_owned(),
         found: format!("wal_level {level}: {what}"),
         elsewhere: None,
+        fetched: None,
+        copy: None,
         skipped_bytes: 0,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::damage::Cause;
 use super::observe::Select;
+use super::usual_types::UsualTypes;
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_format::block::walk;
@@ -17,6 +18,8 @@ use walstat_format::record_header::{CRC_OFFSET, HeaderFault, RECORD_HEADER_BYTES
 pub struct Scope {
     /// Release, cluster and sizes.
     pub geometry: Geometry,
+    /// The types of records that the fast way takes.
+    pub(crate) usual_types: &'static UsualTypes,
     /// How checksums are computed; `None`: they are not verified.
     pub crc: Option<Crc32c>,
     /// Records that start before are not counted.

@@ -8,6 +8,7 @@ use super::observer::Observer;
 use super::page_buffer::PageBuffer;
 use super::progress::Progress;
 use super::scope::Scope;
+use super::usual_types::UsualTypes;
 use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 use crate::input::label;
@@ -69,8 +70,9 @@ impl Default for Wanted {
 impl Wanted {
     /// The scope of a scan of WAL of this geometry.
     pub fn scope(self, geometry: Geometry) -> Scope {
-        let Wanted { crc, range, map_files, limit, select, .. } = self;
-        Scope { geometry, crc, start: range.start, end: range.end, map_files, limit, select }
+        let Wanted { crc, range: Range { start, end }, map_files, limit, select, .. } = self;
+        let usual_types = UsualTypes::of(geometry.version);
+        Scope { geometry, usual_types, crc, start, end, map_files, limit, select }
     }
 }
 
@@ -233,9 +235,12 @@ impl<'a> Collector<'a> {
     fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
         match item {
             Item::Segment(segment) => return self.take_segment(segment),
-            Item::History(timeline, text, file) => {
-                let text = text.map_err(|error| self.told(&error));
-                self.found.histories.add(timeline, text, &file);
+            Item::History(timeline, Ok(text), file) => {
+                self.found.histories.add(timeline, Ok(text), &file);
+            }
+            Item::History(timeline, Err(error), file) => {
+                self.progress.note_error(&self.stream.path, &error);
+                self.found.histories.add_unread(timeline, &error, &file);
             }
             Item::BackupHistory(path, text) => self.take_backup_history(&path, text),
             Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),

@@ -3,6 +3,7 @@
 
 use super::alone::Passed;
 use super::observer::Observer;
+use super::older_pages;
 use super::outcome::holes::Holes;
 use super::outcome::{Outcome, conclude_chain};
 use super::parallel::{self, Ready};
@@ -41,13 +42,39 @@ impl Verifier<'_> {
         segments: &[Segment],
         lineage: &Lineage,
     ) -> Outcome<TimelineSwitches> {
-        let Verifier { scope, accepted_gaps, .. } = self;
-        let chain = Chain { geometry: &scope.geometry, segments, lineage, accepted_gaps };
+        self.read_ready(segments, lineage, self.ready(segments))
+    }
+
+    /// The same in a plan of which it is settled where timelines begin.
+    pub(super) fn read_in(
+        &self,
+        plan: &Plan,
+        segments: &[Segment],
+        lineage: &Lineage,
+    ) -> Outcome<TimelineSwitches> {
+        let (mut ready, nothing) =
+            (self.ready(segments), Observer::new(TimelineSwitches::default()));
+        older_pages::set_aside(&mut ready, plan, segments, lineage, &self.scope, &nothing);
+        self.read_ready(segments, lineage, ready)
+    }
+
+    /// Those that were read before.
+    fn ready(&self, segments: &[Segment]) -> Ready {
         let passed = |segment: &Segment| {
             let passed = self.passed.get(&segment.piece)?;
             Some((segment.number, (passed.run.clone(), None)))
         };
-        let ready: Ready = segments.iter().filter_map(passed).collect();
+        segments.iter().filter_map(passed).collect()
+    }
+
+    fn read_ready(
+        &self,
+        segments: &[Segment],
+        lineage: &Lineage,
+        ready: Ready,
+    ) -> Outcome<TimelineSwitches> {
+        let Verifier { scope, accepted_gaps, .. } = self;
+        let chain = Chain { geometry: &scope.geometry, segments, lineage, accepted_gaps };
         let prototype = Observer::new(TimelineSwitches::default());
         let Verifier { scope, threads, progress, .. } = self;
         let runs = parallel::scan(segments, ready, scope, *threads, progress, &prototype);
@@ -174,7 +201,7 @@ fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>, verified: &
     let own = numbers.iter().filter_map(|number| file(plan, timeline, *number));
     let own: Vec<Segment> = own.collect();
     let segments: Vec<Segment> = context.into_iter().chain(own.iter().cloned()).collect();
-    let outcome = verifier.read(&segments, lineage);
+    let outcome = verifier.read_in(plan, &segments, lineage);
     let reaches = |problem: &Problem| {
         let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
         match problem.lsn {

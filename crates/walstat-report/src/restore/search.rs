@@ -5,7 +5,7 @@ use walstat_format::lsn::Lsn;
 use walstat_read::input::history;
 use walstat_read::input::names::FileName;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::{Problem, ProblemKind};
+use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::timeline::Lineage;
 
 /// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
@@ -62,7 +62,7 @@ fn histories<'p>(
 
 /// Whether a history cannot be read: a server does not get it either.
 fn is_unread(problem: &Problem) -> bool {
-    problem.found.contains("os error")
+    problem.fetched == Some(Fetched::NotAtAll)
 }
 
 /// Where a search for the latest timeline ends too early.

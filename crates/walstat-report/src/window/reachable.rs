@@ -51,7 +51,7 @@ pub(super) fn judge(
             asked,
             inclusive,
             reachable: false,
-            why: why_not(question, backups, &stops, target) + &elsewhere(question.reached_on),
+            why: why_not(question, backups, &stops, target),
             stops_before_lsn: None,
             backup_start_lsn: None,
         },
@@ -170,12 +170,6 @@ fn why_not(
         );
     }
     never(question, target)
-}
-
-/// That it can be reached on other timelines.
-fn elsewhere(timelines: &[u32]) -> String {
-    let told = |it: &u32| format!("; on timeline {it} it can be reached (-t {it})");
-    timelines.iter().map(told).collect()
 }
 
 /// Why no record matches, of those that are there.

@@ -123,7 +123,10 @@ impl Found {
         let new = added.map_err(|source| InputError::io(path, source))?;
         let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
         if new && self.count() == before && !beside {
-            return Err(InputError::NoSegments { path: path.to_owned() });
+            return Err(InputError::NoSegments {
+                path: path.to_owned(),
+                is_too_deep: self.is_too_deep,
+            });
         }
         Ok(())
     }
@@ -180,7 +183,7 @@ impl Found {
 
     /// Whether the directory without segments lies within another one that was looked into.
     fn is_within_another(&self, error: &InputError) -> bool {
-        let InputError::NoSegments { path } = error else { return false };
+        let InputError::NoSegments { path, .. } = error else { return false };
         let is_seen =
             |path: &Path| storage::identity(path).is_ok_and(|it| self.seen.contains_key(&it));
         let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());

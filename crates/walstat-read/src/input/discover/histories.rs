@@ -12,7 +12,7 @@ use std::path::Path;
 
 impl Found {
     /// Adds a history, unless its name does not say how it is packed: then no server can follow it.
-    pub(super) fn add_history(&mut self, timeline: u32, path: &Path, read: Result<Text, String>) {
+    pub(super) fn add_history(&mut self, timeline: u32, path: &Path, read: io::Result<Text>) {
         let file = file_name(path);
         self.histories.note_file(timeline, path);
         match read {
@@ -25,7 +25,7 @@ impl Found {
                 }
                 None => self.histories.add(timeline, Ok(bytes), &file),
             },
-            Err(error) => self.histories.add(timeline, Err::<&[u8], _>(error), &file),
+            Err(error) => self.histories.add_unread(timeline, &error, &file),
         }
     }
 

@@ -64,9 +64,18 @@ impl Plan {
         let newer = histories.all().map(|(timeline, _)| timeline).filter(|newer| *newer > newest);
         let note = |timeline| {
             let name = history::name_of(timeline);
-            format!(
-                "{name}: no segment of timeline {timeline}, which a restore to the latest one follows"
-            )
+            // A server looks for them one by one.
+            let between = newest.saturating_add(1)..timeline;
+            match between.into_iter().find(|between| !histories.has(*between)) {
+                None => format!(
+                    "{name}: no segment of timeline {timeline}, which a restore to the latest one follows"
+                ),
+                Some(missing) => format!(
+                    "{name}: no segment of timeline {timeline}, and a restore to the latest one does not \
+                     look for it without {}",
+                    history::name_of(missing)
+                ),
+            }
         };
         newer.map(note).collect()
     }

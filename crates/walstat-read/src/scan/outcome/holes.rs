@@ -122,6 +122,8 @@ fn problem(name: String, lsn: Lsn, found: String) -> Problem {
         lsn: Some(lsn),
         found,
         elsewhere: None,
+        fetched: None,
+        copy: None,
         skipped_bytes: 0,
     }
 }

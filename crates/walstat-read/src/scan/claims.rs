@@ -1,0 +1,118 @@
+//! What whole records say that may be impossible, to be judged when all is read: that they are of another
+//! timeline, or replace another record, or are of a type that the release does not have.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::timeline::Switch;
+use walstat_format::payload::xlog::{self, OverwriteContrecord};
+use walstat_format::record::Record;
+use walstat_format::rmgr::{XLOG, is_replayed};
+
+/// What records say, in the order of the WAL.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Claims {
+    /// Records that say of which timeline they are, and which one was before.
+    pub(super) timelines: Vec<(Lsn, Switch)>,
+    /// Records that replace torn ones.
+    pub(super) replacing: Vec<Replacing>,
+    /// Where the first record lies of each resource manager and `xl_info` that redo does not know.
+    pub(super) unknown: BTreeMap<(u8, u8), Lsn>,
+}
+
+/// A record that replaces one that a crash tore (`XLOG_OVERWRITE_CONTRECORD`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replacing {
+    /// Where it lies.
+    pub lsn: Lsn,
+    /// Where the torn one began, as it says.
+    pub says: Lsn,
+    /// Where it did begin: where the record before it ended. `None`: that one was not read.
+    pub torn: Option<Lsn>,
+}
+
+impl Replacing {
+    /// Whether it names another record than the torn one: a server stops there
+    /// (`VerifyOverwriteContrecord` in `src/backend/access/transam/xlogrecovery.c`). Where a page begins,
+    /// its header comes first.
+    pub fn is_mismatched(&self, page_bytes: u32) -> bool {
+        let first = |torn: Lsn| torn.0.is_multiple_of(u64::from(page_bytes));
+        self.torn.is_some_and(|torn| {
+            let header = self.says.0.checked_sub(torn.0);
+            let header = header.filter(|bytes| PAGE_HEADERS.contains(bytes) && first(torn));
+            self.says != torn && header.is_none()
+        })
+    }
+}
+
+/// Bytes of page headers, within a segment and at its beginning.
+const PAGE_HEADERS: [u64; 2] = [24, 40];
+
+impl Claims {
+    /// Takes note of a record of an unusual type; `torn`: where the next record after the one before was to
+    /// begin.
+    pub(super) fn note(&mut self, record: &Record<'_>, torn: Option<Lsn>) {
+        let (lsn, header) = (record.lsn, &record.header);
+        let (rmgr, info) = (header.rmgr, header.rmgr_info());
+        if !is_replayed(rmgr, info, record.version) {
+            self.unknown.entry((rmgr, info)).or_insert(lsn);
+            return;
+        }
+        if rmgr != XLOG {
+            return;
+        }
+        match info {
+            xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN | xlog::END_OF_RECOVERY => {
+                let switch = record.main_data().and_then(|data| data.first_chunk().copied());
+                self.timelines.extend(switch.map(|switch| (lsn, Switch::parse(switch))));
+            }
+            xlog::OVERWRITE_CONTRECORD => {
+                let says = OverwriteContrecord::parse(record.main_data_start());
+                let replacing =
+                    |it: OverwriteContrecord| Replacing { lsn, says: it.overwritten, torn };
+                self.replacing.extend(says.map(replacing));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what later records say; `torn`: where the first of them was to begin, if nothing is missing
+    /// before it.
+    pub(super) fn append(&mut self, later: Claims, torn: Option<Lsn>) {
+        self.timelines.extend(later.timelines);
+        let joined = |it: Replacing| Replacing { torn: it.torn.or(torn), ..it };
+        self.replacing.extend(later.replacing.into_iter().map(joined));
+        for (kind, lsn) in later.unknown {
+            self.unknown.entry(kind).or_insert(lsn);
+        }
+    }
+
+    /// Records that replace torn ones, ascending.
+    pub fn replacing(&self) -> &[Replacing] {
+        &self.replacing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_replaces_the_one_that_began_where_the_last_one_ended() {
+        let replacing = |says, torn: Option<u64>| Replacing {
+            lsn: Lsn(0x10_4018),
+            says: Lsn(says),
+            torn: torn.map(Lsn),
+        };
+        assert!(!replacing(0x10_3FF0, Some(0x10_3FF0)).is_mismatched(8192));
+        assert!(!replacing(0x10_2018, Some(0x10_2000)).is_mismatched(8192));
+        assert!(!replacing(0x10_3FF0, None).is_mismatched(8192));
+        assert!(replacing(0x10_3FE8, Some(0x10_3FF0)).is_mismatched(8192));
+        assert!(replacing(0x10_3FF0 + 24, Some(0x10_3FF0)).is_mismatched(8192));
+        let mut all = Claims::default();
+        let later = vec![replacing(0x10_0108, None)];
+        let later = Claims { replacing: later, ..Claims::default() };
+        all.append(later, Some(Lsn(0x10_0100)));
+        assert!(all.replacing().iter().all(|it| it.is_mismatched(8192)));
+    }
+}

@@ -1,0 +1,54 @@
+//! The types of records that the fast way takes: all that a release has, but for those that are looked into
+//! one by one, since recovery may end at them.
+
+use std::sync::OnceLock;
+use walstat_format::payload::xlog;
+use walstat_format::record_header::RECORD_HEADER_BYTES;
+use walstat_format::rmgr::{XLOG, is_replayed};
+use walstat_format::version::{VERSIONS, Version};
+
+/// Types of [`XLOG`] that the reader's own steps take.
+const LOOKED_INTO: [u8; 5] = [
+    xlog::CHECKPOINT_SHUTDOWN,
+    xlog::CHECKPOINT_ONLINE,
+    xlog::PARAMETER_CHANGE,
+    xlog::END_OF_RECOVERY,
+    xlog::OVERWRITE_CONTRECORD,
+];
+
+/// By resource manager and the high half of `xl_info`, whether the type is a usual one: of a record one load
+/// and one branch, whatever is asked of it.
+pub(crate) struct UsualTypes([bool; 1 << 12]);
+
+static OF_RELEASES: [OnceLock<UsualTypes>; VERSIONS.len()] =
+    [const { OnceLock::new() }; VERSIONS.len()];
+
+impl UsualTypes {
+    fn new(version: &Version) -> UsualTypes {
+        UsualTypes(std::array::from_fn(|at| {
+            let [info, rmgr] = ((at << 4) as u16).to_le_bytes();
+            let is_looked_into = rmgr == XLOG && LOOKED_INTO.contains(&info);
+            is_replayed(rmgr, info, version) && !is_looked_into
+        }))
+    }
+
+    /// Those of a release.
+    pub(super) fn of(version: &Version) -> &'static UsualTypes {
+        let release = VERSIONS.iter().position(|known| known.magic == version.magic);
+        OF_RELEASES[release.unwrap_or_default()].get_or_init(|| UsualTypes::new(version))
+    }
+
+    /// Whether the record with this header is of one of them: `xl_info` and `xl_rmid` are loaded as one
+    /// number.
+    #[inline(always)]
+    pub(super) fn has(&self, header: &[u8; RECORD_HEADER_BYTES]) -> bool {
+        let [.., info, rmgr, _, _, _, _, _, _] = *header;
+        self.0[usize::from(u16::from_le_bytes([info, rmgr]) >> 4)]
+    }
+}
+
+impl std::fmt::Debug for UsualTypes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UsualTypes")
+    }
+}

@@ -1,0 +1,159 @@
+//! Records whose checksums are right and that no server can have written: recovery ends at them, or worse.
+//! WAL made on purpose, of all releases.
+
+use super::{check, told as told_by};
+use crate::common::builder::{Form, Wal};
+use crate::common::record::{Block, HEAP, Image, Rec};
+use crate::common::{ALL, read};
+use crate::support::{Ran, command, finish};
+use tempfile::TempDir;
+use walstat_format::lsn::Lsn;
+use walstat_format::version::VERSIONS;
+use walstat_read::input::problem::ProblemKind;
+
+/// An archive of a segment with this record among others, and where it lies.
+fn with(release: &str, record: &Rec) -> (TempDir, Lsn) {
+    let mut wal = Wal::new(Form::of(release), 5);
+    wal.add(&Rec::begins(1, 1));
+    (0..20).for_each(|_| _ = wal.add(&Rec::insert(40)));
+    let lsn = wal.add(record);
+    (0..20).for_each(|_| _ = wal.add(&Rec::insert(40)));
+    wal.switch();
+    (wal.finish().write(), lsn)
+}
+
+/// What each command makes of it that reads all records.
+fn ran(directory: &TempDir) -> [(&'static str, Ran); 4] {
+    let of = |words: &[&str]| finish(command(words).arg(directory.path()));
+    [
+        ("check", check(&["--as", "archive"], directory.path())),
+        ("report", of(&["-f", "json", "-j", "2"])),
+        ("stats", of(&["--stats=record", "-f", "json", "-r", "Heap"])),
+        ("window", of(&["window", "-f", "json"])),
+    ]
+}
+
+#[track_caller]
+fn is_judged(what: &str, release: &str, record: &Rec, is_possible: bool) {
+    let (directory, lsn) = with(release, record);
+    let problems = read(directory.path(), &ALL).problems;
+    let told: Vec<_> = problems.iter().map(|it| (it.kind, it.lsn.clone())).collect();
+    let expected = (ProblemKind::RecordBody, Some(lsn.to_string()));
+    let expected = if is_possible { vec![] } else { vec![expected] };
+    assert_eq!(told, expected, "{what}, {release}");
+    // One release for what is the same in all.
+    if is_possible || release != "15" {
+        return;
+    }
+    for (command, ran) in ran(&directory) {
+        let what = format!("{what}, {command}: {}", ran.stderr);
+        let expected = ("record_body".to_owned(), "000000010000000000000005".to_owned());
+        assert_eq!((told_by(&ran), ran.code), (vec![expected], Some(4)), "{what}");
+    }
+}
+
+/// A resource manager, `xl_info`, and the first and the last release whose redo takes it; none: no release.
+type Known = (u8, u8, Option<(&'static str, &'static str)>);
+
+/// `heap_redo: unknown op code 48`, and its like. Redo masks the flag for a page that is made anew, and that
+/// of transactions; `xlog_redo` and `generic_redo` pass over what they do not know.
+const OP_CODES: [Known; 17] = [
+    (0, 0xC0, Some(("9.5", "19"))),
+    (1, 0xE0, Some(("14", "19"))),
+    (1, 0x70, None),
+    (2, 0x30, None),
+    (4, 0x20, Some(("15", "19"))),
+    (8, 0x20, Some(("9.6", "19"))),
+    (8, 0x30, None),
+    (9, 0x40, Some(("9.5", "18"))),
+    (10, 0x30, Some(("11", "19"))),
+    (10, 0x90, Some(("9.5", "19"))),
+    (11, 0xE0, Some(("11", "19"))),
+    (11, 0xF0, None),
+    (12, 0x20, Some(("10", "19"))),
+    (14, 0x70, Some(("13", "18"))),
+    (17, 0x60, None),
+    (17, 0xA0, Some(("9.5", "19"))),
+    (18, 0x20, Some(("9.5", "13"))),
+];
+
+#[test]
+fn an_op_code_that_the_release_does_not_have_is_a_problem() {
+    let place = |name: &str| VERSIONS.iter().position(|version| version.name == name);
+    for version in &VERSIONS {
+        for (rmgr, info, known) in OP_CODES {
+            let is_known = known.is_some_and(|(first, last)| {
+                (place(first)..=place(last)).contains(&place(version.name))
+            });
+            let what = format!("resource manager {rmgr}, info 0x{info:02X}");
+            // Only what is told of the type is asked here: as a transaction's end it would need its data.
+            let record = Rec { xid: 0, ..Rec::new(rmgr, info, 64) };
+            is_judged(&what, version.name, &record, is_known);
+        }
+    }
+    let record = Rec::new(20, 0x50, 40);
+    ["9.6", "15", "19"].into_iter().for_each(|name| is_judged("generic", name, &record, true));
+    let record = Rec::new(128, 0x50, 40);
+    ["15", "19"].into_iter().for_each(|name| is_judged("an extension", name, &record, true));
+}
+
+/// One that goes on in the next page is found as well, and so is one of many, once.
+#[test]
+fn an_unknown_op_code_is_found_wherever_its_record_lies() {
+    let mut wal = Wal::new(Form::of("15"), 5);
+    wal.add(&Rec::insert(40));
+    wal.leave(48);
+    let long = Rec::new(HEAP, 0x30, 60).block(Block::new(0).data(9000));
+    let unknown = Rec { rmgr: 9, info: 0x60, ..long };
+    wal.add(&unknown);
+    let lsn = wal.add(&Rec { rmgr: 2, info: 0x40, ..unknown.clone() });
+    (0..300).for_each(|_| _ = wal.add(&Rec { rmgr: 2, info: 0x40, ..unknown.clone() }));
+    wal.switch();
+    let directory = wal.finish().write();
+    for threads in ["1", "2"] {
+        let ran = check(&["-j", threads], directory.path()).exits(4);
+        assert_eq!(told_by(&ran).len(), 1, "{}", ran.stdout);
+        assert_eq!(ran.json()["problems"][0]["lsn"], lsn.to_string());
+    }
+}
+
+/// The rules of `DecodeXLogRecord` for images, and two that it does not ask: a server copies what lies
+/// beyond the page, and takes the name of a fork from beyond a table of four.
+#[test]
+fn a_block_that_cannot_be_is_a_problem() {
+    let heap = |block: Block| Rec::insert(40).block(block);
+    let image = |image: Image| heap(Block::new(0).image(image));
+    let hole = |at, bytes| Image { bytes: 8192 - bytes, hole: Some((at, bytes)), ..Image::WHOLE };
+    let packed = |hole| Image { bytes: 900, hole, compressed: true, apply: true };
+    let rows = [
+        ("an image", true, image(Image::WHOLE)),
+        ("a hole", true, image(hole(100, 4000))),
+        ("a hole up to the end", true, image(hole(4192, 4000))),
+        ("a packed image", true, image(packed(Some((100, 4000))))),
+        ("a packed image without a hole", true, image(packed(None))),
+        ("a fork", true, heap(Block { fork: 3, ..Block::new(0) })),
+        ("no fork", false, heap(Block { fork: 4, ..Block::new(0) })),
+        (
+            "no fork, with an image",
+            false,
+            image(Image::WHOLE).block(Block { fork: 15, ..Block::new(1) }),
+        ),
+        ("a hole beyond the page", false, image(hole(4193, 4000))),
+        ("a packed page with a hole beyond it", false, image(packed(Some((20_000, 20_000))))),
+        ("no hole in half a page and a bit", false, image(Image { bytes: 4100, ..Image::WHOLE })),
+        (
+            "a packed image that is longer than any page",
+            false,
+            image(Image { bytes: 40_000, ..packed(None) }),
+        ),
+        ("a hole of nothing", false, image(packed(Some((100, 0))))),
+        ("blocks that do not ascend", false, heap(Block::new(1)).block(Block::new(1))),
+        ("a block too many", false, heap(Block::new(33))),
+        ("the relation of none", false, heap(Block::new(0).same_rel())),
+    ];
+    for version in &VERSIONS {
+        for (what, is_possible, record) in &rows {
+            is_judged(what, version.name, record, *is_possible);
+        }
+    }
+}
