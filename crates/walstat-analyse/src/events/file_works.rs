@@ -99,7 +99,12 @@ impl FileWorks {
         }
     }
 
-    /// All files.
+    /// All files with what was done to them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(RelFileLocator, FileWork)> {
+        self.rows.iter()
+    }
+
+    /// The same for good.
     pub(super) fn into_rows(self) -> impl Iterator<Item = (RelFileLocator, FileWork)> {
         self.rows.into_iter()
     }
