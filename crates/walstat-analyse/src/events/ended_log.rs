@@ -5,7 +5,6 @@
 use super::changes::{Changes, RowChange};
 use super::ended::{Before, End, Ended};
 use super::file_works::{FileWork, FileWorks};
-use crate::fork_table::push_tightly;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -83,8 +82,9 @@ impl EndedLog {
         match u32::try_from(self.files.len()) {
             Ok(files_end) if is_told => {
                 let newest_xid = newest_xid.unwrap_or_default();
-                let plain = Plain { lsn, time, xid, newest_xid, files_end, commits, is_of_interest };
-                push_tightly(&mut self.plain, plain);
+                let plain =
+                    Plain { lsn, time, xid, newest_xid, files_end, commits, is_of_interest };
+                self.plain.push(plain);
                 true
             }
             _ => {
@@ -105,13 +105,13 @@ impl EndedLog {
                 of_pages -= bytes;
                 let change = Some(change);
                 let of_file = PlainFile { first, file, rows, bytes: short, change };
-                push_tightly(&mut self.files, of_file);
+                self.files.push(of_file);
             }
         }
         let Ok(bytes) = u32::try_from(of_pages) else { return false };
         if bytes > 0 {
             let of_file = PlainFile { first: Lsn(0), file, rows: 0, bytes, change: None };
-            push_tightly(&mut self.files, of_file);
+            self.files.push(of_file);
         }
         work.emptied.is_none()
     }
@@ -122,9 +122,8 @@ impl EndedLog {
         let mut plain = self.plain.iter().peekable();
         let (mut begin, mut before) = (0, Before::default());
         std::iter::from_fn(move || {
-            let is_plain_next = |plain: &&Plain| {
-                others.peek().is_none_or(|other: &Ended| plain.lsn < other.lsn)
-            };
+            let is_plain_next =
+                |plain: &&Plain| others.peek().is_none_or(|other: &Ended| plain.lsn < other.lsn);
             let Some(plain) = plain.next_if(is_plain_next) else {
                 let other = others.next()?;
                 if let End::Recorded { time, .. } = other.end {
@@ -192,7 +191,9 @@ impl PlainEnded<'_> {
         for PlainFile { first, file, rows, bytes, change } in self.files {
             let (rows, bytes) = (u64::from(*rows), u64::from(*bytes));
             match change {
-                Some(change) => files.of(*file).count(*change, Changes { rows, bytes, first: *first }),
+                Some(change) => {
+                    files.of(*file).count(*change, Changes { rows, bytes, first: *first })
+                }
                 None => files.of(*file).bytes += bytes,
             }
         }
