@@ -227,5 +227,8 @@ impl Rec {
 
 /// Bytes that are not zero and differ from their neighbours.
 fn pattern(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|i| (i % 251) as u8 + 1).collect()
+    let cycle: Vec<u8> = (1..=251).collect();
+    let mut pattern = cycle.repeat(bytes.div_ceil(cycle.len()));
+    pattern.truncate(bytes);
+    pattern
 }

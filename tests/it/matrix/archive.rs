@@ -248,7 +248,9 @@ impl<'c> Archive<'c> {
                 Input::Path(path)
             }
             Packing::PipedTar => Input::Pipe(self.tar()),
-            Packing::Piped => Input::Pipe(self.nodes.values().flat_map(bytes).collect()),
+            Packing::Piped => {
+                Input::Pipe(self.nodes.values().map(bytes).collect::<Vec<_>>().concat())
+            }
         }
     }
 
