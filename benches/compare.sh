@@ -15,8 +15,8 @@ usage() {
 usage: benches/compare.sh [--rounds N] [--only CASE[,CASE...]] [--big] [--walstat BINARY]
 
   --rounds N    runs of each side, of which the median counts (default 9)
-  --only CASE   images, tiny, who, when, report, check, whatif, bare, segment, memory, growth,
-                compressed, cold, pipe, scaling
+  --only CASE   images, tiny, who, when, kind, events, report, check, whatif, bare, segment, memory,
+                growth, compressed, cold, pipe, scaling
   --big         memory over 10 GB and scaling to 8 GB: makes 10 GB of WAL, wants 24 GB of disk
   --walstat B   measure this binary instead of building one
 
@@ -77,7 +77,7 @@ declare -A megabytes=(
     [bulk]=${WALSTAT_BENCH_BULK:-10240}
 )
 rounds=9 big=false walstat='' bare_pass=''
-cases=(images tiny who when report check whatif bare segment memory growth compressed cold pipe scaling)
+cases=(images tiny who when kind events report check whatif bare segment memory growth compressed cold pipe scaling)
 
 # shellcheck source=benches/compare/measure.sh
 . "$here/compare/measure.sh"

@@ -93,7 +93,9 @@ case_asked() {
 case_report() { case_asked 2.2 2.8 json_asked; }
 case_who() { case_asked 2.5 2.9 json_asked --stats=relation,transaction; }
 case_when() { case_asked 3.0 3.4 json_asked --stats=record,timeline,checkpoint; }
+case_kind() { case_asked 2 2 json_asked --stats=kind; }
 # These have no totals of their own.
+case_events() { case_asked 2 2 json_stats events; }
 case_check() { case_asked 4.3 4.6 json_stats check; }
 case_whatif() { case_asked 0.8 1.2 json_stats whatif --checkpoint-every 2x; }
 

@@ -89,6 +89,8 @@ pub struct FinishedRows {
     rows: Vec<FinishedTransaction>,
     keep: usize,
     order: Order,
+    /// Nobody asks for rows, nor for sums over all.
+    is_unwanted: bool,
     /// What comes after this is not kept.
     #[serde(skip)]
     last: Option<Key>,
@@ -106,15 +108,21 @@ impl FinishedRows {
             rows: Vec::new(),
             keep: keep.min(ROWS_MAX),
             order,
+            is_unwanted: false,
             last: None,
             summary,
             is_exact: true,
         }
     }
 
+    /// None, whatever is added: where nothing is asked but what transactions did.
+    pub(crate) fn unwanted() -> FinishedRows {
+        FinishedRows { is_unwanted: true, ..FinishedRows::new(0, Order::default()) }
+    }
+
     /// Adds a transaction, if any record of it was counted.
     pub fn add(&mut self, row: FinishedTransaction) {
-        if row.amounts.count == 0 {
+        if self.is_unwanted || row.amounts.count == 0 {
             return;
         }
         self.summary.add(&row);

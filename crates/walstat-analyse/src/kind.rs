@@ -12,8 +12,8 @@ use super::block_set::BlockSet;
 use super::distribution::Distribution;
 use super::finished_transactions::{FinishedTransaction, TransactionOutcome};
 use super::fork_table::{ForkKey, ForkTable};
-use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
+use hashbrown::{Equivalent, HashMap};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use walstat_format::block::RelFileLocator;
@@ -52,69 +52,133 @@ impl RowOperation {
     /// What a record does, if it is about rows that a transaction sees.
     #[inline(always)]
     pub(crate) fn of(rmgr: u8, info: u8) -> Option<RowOperation> {
-        match (rmgr, info & OPCODE_MASK) {
-            (rmgr::HEAP, heap::INSERT) | (rmgr::HEAP2, heap2::MULTI_INSERT) => {
-                Some(RowOperation::Insert)
-            }
-            (rmgr::HEAP, heap::UPDATE | heap::HOT_UPDATE | heap::INPLACE) => {
-                Some(RowOperation::Update)
-            }
-            (rmgr::HEAP, heap::DELETE) => Some(RowOperation::Delete),
-            (rmgr::HEAP, heap::LOCK) | (rmgr::HEAP2, heap2::LOCK_UPDATED) => {
-                Some(RowOperation::Lock)
-            }
+        match rmgr {
+            rmgr::HEAP => match info & OPCODE_MASK {
+                heap::INSERT => Some(RowOperation::Insert),
+                heap::UPDATE | heap::HOT_UPDATE | heap::INPLACE => Some(RowOperation::Update),
+                heap::DELETE => Some(RowOperation::Delete),
+                heap::LOCK => Some(RowOperation::Lock),
+                _ => None,
+            },
+            rmgr::HEAP2 => match info & OPCODE_MASK {
+                heap2::MULTI_INSERT => Some(RowOperation::Insert),
+                heap2::LOCK_UPDATED => Some(RowOperation::Lock),
+                _ => None,
+            },
             _ => None,
         }
     }
 }
 
-/// What a transaction has done so far: operations by the numbers of files.
+/// What a transaction has done so far: operations by the numbers of files. Of the first files, which most
+/// transactions are about, a bit each.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Work(BlockSet<FEW>);
+pub(crate) struct Work {
+    first: u64,
+    others: BlockSet<FEW>,
+}
 
-/// So many operations of a transaction are kept as they are.
-const FEW: usize = 8;
+/// So many operations of a transaction on other files are kept as they are.
+const FEW: usize = 6;
 
 impl Work {
     /// Takes note of an operation on a file.
     #[inline(always)]
     pub(crate) fn note(&mut self, file: u32, operation: RowOperation) {
-        self.0.insert(file << RowOperation::BITS | operation as u32);
+        self.insert(file << RowOperation::BITS | operation as u32);
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, code: u32) {
+        match 1u64.checked_shl(code) {
+            Some(bit) => self.first |= bit,
+            None => self.others.insert(code),
+        }
     }
 
     /// Adds what another did.
     pub(crate) fn merge(&mut self, other: Work) {
-        self.0.merge(other.0);
+        self.first |= other.first;
+        self.others.merge(other.others);
     }
 
     /// The same where files have other numbers.
     pub(crate) fn renumber(&mut self, files: &[u32]) {
-        if self.0.few().is_some_and(<[u32]>::is_empty) {
-            return;
-        }
-        let known = std::mem::take(&mut self.0);
-        renumbered(known.iter(), files).for_each(|code| self.0.insert(code));
+        let Work { first, others } = std::mem::take(self);
+        renumbered(first, others.iter(), files).for_each(|code| self.insert(code));
     }
 
-    /// Hands all of it on, ascending.
-    fn with_codes<T>(&self, take: impl FnOnce(&[u32]) -> T) -> T {
+    /// Hands all of it on.
+    fn with_codes<T>(&self, take: impl FnOnce(CodesRef<'_>) -> T) -> T {
+        let first = self.first;
         let mut few = [0; FEW];
-        if let Some(numbers) = self.0.few() {
-            let codes = &mut few[..numbers.len()];
-            codes.copy_from_slice(numbers);
-            codes.sort_unstable();
-            return take(codes);
+        if let Some(numbers) = self.others.few() {
+            let others = &mut few[..numbers.len()];
+            others.copy_from_slice(numbers);
+            others.sort_unstable();
+            return take(CodesRef { first, others });
         }
-        let mut codes: Vec<u32> = self.0.iter().collect();
-        codes.sort_unstable();
-        codes.dedup();
-        take(&codes)
+        let mut others: Vec<u32> = self.others.iter().collect();
+        others.sort_unstable();
+        others.dedup();
+        take(CodesRef { first, others: &others })
     }
 }
 
+/// What transactions of a kind did, as [`Work`] has it; the others ascend.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+struct Codes {
+    first: u64,
+    others: Box<[u32]>,
+}
+
+/// The same, borrowed.
+#[derive(Debug, Clone, Copy, Hash)]
+struct CodesRef<'a> {
+    first: u64,
+    others: &'a [u32],
+}
+
+impl Codes {
+    /// All of them, ascending.
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        bits(self.first).chain(self.others.iter().copied())
+    }
+
+    fn weight(&self) -> u64 {
+        KIND_WEIGHT + u64::from(self.first.count_ones()) + self.others.len() as u64
+    }
+}
+
+impl Equivalent<Codes> for CodesRef<'_> {
+    #[inline]
+    fn equivalent(&self, codes: &Codes) -> bool {
+        self.first == codes.first && *self.others == *codes.others
+    }
+}
+
+impl From<CodesRef<'_>> for Codes {
+    fn from(codes: CodesRef<'_>) -> Codes {
+        Codes { first: codes.first, others: codes.others.into() }
+    }
+}
+
+/// The numbers of bits, ascending.
+fn bits(mut left: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros();
+        left &= left.checked_sub(1)?;
+        Some(bit)
+    })
+}
+
 /// Operations where files have other numbers.
-fn renumbered(codes: impl Iterator<Item = u32>, files: &[u32]) -> impl Iterator<Item = u32> {
-    codes.filter_map(|code| {
+fn renumbered(
+    first: u64,
+    others: impl Iterator<Item = u32>,
+    files: &[u32],
+) -> impl Iterator<Item = u32> {
+    bits(first).chain(others).filter_map(|code| {
         let file = files.get((code >> RowOperation::BITS) as usize)?;
         Some(file << RowOperation::BITS | code & ((1 << RowOperation::BITS) - 1))
     })
@@ -218,15 +282,11 @@ struct Maintained {
 pub(crate) struct Kinds {
     /// By all that they did.
     #[serde(serialize_with = "by_key::map")]
-    kinds: HashMap<Box<[u32]>, KindSums>,
+    kinds: HashMap<Codes, KindSums>,
     weight: u64,
     /// All kinds that were not kept.
     other: KindSums,
     maintained: [Maintained; Maintenance::ALL.len()],
-}
-
-fn weight(codes: &[u32]) -> u64 {
-    KIND_WEIGHT + codes.len() as u64
 }
 
 impl Kinds {
@@ -238,13 +298,14 @@ impl Kinds {
     }
 
     /// The sums of a kind, which may be new.
-    fn sums(&mut self, codes: &[u32]) -> &mut KindSums {
+    fn sums(&mut self, codes: CodesRef<'_>) -> &mut KindSums {
         let Kinds { kinds, weight: all, .. } = self;
-        match kinds.entry_ref(codes) {
+        match kinds.entry_ref(&codes) {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(new) => {
-                *all += weight(codes);
-                new.insert_with_key(codes.into(), KindSums::default())
+                let codes = Codes::from(codes);
+                *all += codes.weight();
+                new.insert_with_key(codes, KindSums::default())
             }
         }
     }
@@ -264,9 +325,10 @@ impl Kinds {
     /// Adds what a later run has seen, in which relations have the numbers `files`.
     pub(crate) fn merge(&mut self, later: Kinds, files: &[u32]) {
         for (codes, sums) in later.kinds {
-            let mut codes: Vec<u32> = renumbered(codes.iter().copied(), files).collect();
-            codes.sort_unstable();
-            self.sums(&codes).merge(sums);
+            let mut work = Work::default();
+            let others = codes.others.iter().copied();
+            renumbered(codes.first, others, files).for_each(|code| work.insert(code));
+            work.with_codes(|codes| self.sums(codes).merge(sums));
         }
         self.other.merge(later.other);
         for (ours, theirs) in self.maintained.iter_mut().zip(later.maintained) {
@@ -295,7 +357,7 @@ impl Kinds {
         order.sort_unstable_by(|(a, ..), (b, ..)| (a.len(), a).cmp(&(b.len(), b)));
         let mut all = 0;
         for (_, codes, sums) in order {
-            all += weight(&codes);
+            all += codes.weight();
             if all > most {
                 self.other.merge(sums);
             } else {
@@ -319,9 +381,9 @@ impl Kinds {
 }
 
 /// What a kind does, by file.
-fn operations(codes: &[u32], files: &ForkTable<()>) -> Vec<(RelFileLocator, RowOperation)> {
-    let operation = |code: &u32| {
-        let (file, operation) = decoded(*code);
+fn operations(codes: &Codes, files: &ForkTable<()>) -> Vec<(RelFileLocator, RowOperation)> {
+    let operation = |code: u32| {
+        let (file, operation) = decoded(code);
         Some((files.row(file as usize)?.0.relation, operation))
     };
     let mut operations: Vec<_> = codes.iter().filter_map(operation).collect();

@@ -3,7 +3,7 @@
 //! so it does not depend on how the WAL was divided. Four with xids in a row are in it together: with them
 //! are most of their subtransactions.
 
-use super::finished_transactions::{FinishedRows, Order};
+use super::finished_transactions::FinishedRows;
 use super::kind::FoundKinds;
 use super::transaction::Transactions;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct KindSample(Transactions);
 
 impl Default for KindSample {
     fn default() -> KindSample {
-        KindSample(Transactions::new(FinishedRows::new(0, Order::Bytes), true))
+        KindSample(Transactions::new(FinishedRows::unwanted(), true))
     }
 }
 

@@ -95,7 +95,9 @@ impl NameLessons {
     pub(crate) fn take(&mut self, record: &Record<'_>, mark: Option<BlockMark>) {
         self.is_idle = false;
         let RecordHeader { rmgr, info, xid, .. } = record.header;
-        if let Some(commits) = xact::ends_alone(info).filter(|_| rmgr == rmgr::TRANSACTION) {
+        if rmgr == rmgr::TRANSACTION
+            && let Some(commits) = xact::ends_alone(info)
+        {
             self.lessons.ended(xid, commits);
             return;
         }

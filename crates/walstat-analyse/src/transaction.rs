@@ -18,7 +18,7 @@ use super::finished_transactions::{FinishedRows, TransactionOutcome};
 use super::fork_table::{ForkKey, ForkTable};
 use super::kind::{FoundKinds, Kinds, RowOperation};
 use serde::{Deserialize, Serialize};
-use walstat_format::block::{BlockMark, RelFileLocator};
+use walstat_format::block::BlockMark;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::prepare::Prepare;
@@ -51,10 +51,6 @@ struct Current {
     xid: u32,
     /// Place of its part.
     part: u32,
-    /// The relation that its last record referred to.
-    relation: RelFileLocator,
-    /// The operation on it that was noted last, if kinds are asked for.
-    operation: Option<RowOperation>,
     #[serde(skip)]
     streak: Option<Streak>,
 }
@@ -191,7 +187,7 @@ impl Transactions {
         self.current.streak = None;
         if xid != self.current.xid {
             let part = self.generations.alive(xid, record.lsn);
-            self.current = Current { xid, part, ..Current::default() };
+            self.current = Current { xid, part, streak: None };
         }
         let Some(part) = self.generations.part(self.current.part) else { return };
         if part.amounts.count == 0 {
@@ -200,21 +196,23 @@ impl Transactions {
         part.amounts.add(&amounts);
         part.end = record.end;
         let mut places = record.places();
+        // The last relation with its number, and the first one of a main fork.
+        let (mut last, mut table) = (None, None);
         for place in &mut places {
             let relation = place.relation;
-            if relation != self.current.relation {
-                (self.current.relation, self.current.operation) = (relation, None);
-                part.files.insert(self.files.number(ForkKey { relation, fork: 0 }));
-            }
+            let file = match last {
+                Some((known, file)) if known == relation => file,
+                _ => self.files.number(ForkKey { relation, fork: 0 }),
+            };
+            part.files.insert(file);
+            table = table.or((place.fork == 0).then_some(file));
+            last = Some((relation, file));
         }
         if self.finished.kinds.is_some()
             && let Some(operation) = RowOperation::of(record.header.rmgr, record.header.info)
-            && let Some(table) = record.blocks().find(|block| block.fork == 0)
+            && let Some(file) = table
         {
-            // The relation that was referred to last may be another one.
-            self.current.operation = None;
-            part.work
-                .note(self.files.number(ForkKey { relation: table.relation, fork: 0 }), operation);
+            part.work.note(file, operation);
         }
         if places.names_toplevel {
             self.note_top_level(xid, record);
@@ -413,28 +411,22 @@ impl Transactions {
                 return false;
             }
             let part = self.generations.alive(xid, record.lsn);
-            self.current = Current { xid, part, ..Current::default() };
+            self.current = Current { xid, part, streak: None };
         }
-        let Current { part, relation, operation: noted, .. } = self.current;
-        let Some(part) = self.generations.part(part) else { return false };
+        let Some(part) = self.generations.part(self.current.part) else { return false };
         if part.amounts.count == 0 {
             part.start = record.lsn;
         }
         part.amounts.count += 1;
         part.amounts.record_bytes += u64::from(record.header.total_bytes);
         part.end = record.end;
-        let file = ForkKey { relation: mark.relation(), fork: 0 };
-        if file.relation != relation {
-            (self.current.relation, self.current.operation) = (file.relation, None);
-            part.files.insert(self.files.number(file));
-        }
+        let file = self.files.number(ForkKey { relation: mark.relation(), fork: 0 });
+        part.files.insert(file);
         if self.finished.kinds.is_some()
             && let Some(operation) = RowOperation::of(rmgr, info)
-            && (noted != Some(operation) || file.relation != relation)
             && mark.fork() == 0
         {
-            self.current.operation = Some(operation);
-            part.work.note(self.files.number(file), operation);
+            part.work.note(file, operation);
         }
         self.current.streak = (rmgr == rmgr::HEAP).then_some(Streak { rmgr, info, mark });
         true

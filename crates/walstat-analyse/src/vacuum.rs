@@ -161,6 +161,10 @@ impl Observe for Vacuums {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let (rmgr, info) = (record.header.rmgr, record.header.info);
+        // Most records.
+        if rmgr == rmgr::HEAP {
+            return;
+        }
         let prunes = rmgr == rmgr::HEAP2 && heap2::prunes_alone(info & OPCODE_MASK);
         if prunes || rmgr::is_of_vacuum(rmgr, info) {
             self.take(record);

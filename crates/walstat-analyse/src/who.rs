@@ -96,7 +96,11 @@ impl Who {
     pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Who {
         let lessons = || known.map(NameLessons::over).unwrap_or_default();
         let kinds = asked.contains(&Dimension::Kind);
-        let transactions = || Transactions::new(FinishedRows::new(rows, order), kinds);
+        let finished = || match asked.contains(&Dimension::Transaction) {
+            true => FinishedRows::new(rows, order),
+            false => FinishedRows::unwanted(),
+        };
+        let transactions = || Transactions::new(finished(), kinds);
         Who {
             relations: any(asked, &RELATIONS).then(Relations::default),
             updates: asked.contains(&Dimension::Table).then(Updates::default),

@@ -1,23 +1,148 @@
 //! Transactions that have ended in a part of the WAL, in few bytes each: until what came before is known,
-//! none can be left out, for any of them may have begun there.
+//! none can be left out, for any of them may have begun there. Nearly all have begun here, did nothing worth
+//! telling and are passed over later: for these nothing is encoded.
 
-use super::ended::Ended;
+use super::changes::{Changes, RowChange};
+use super::ended::{Before, End, Ended};
+use super::file_works::{FileWork, FileWorks};
+use walstat_format::block::RelFileLocator;
+use walstat_format::lsn::Lsn;
+use walstat_format::payload::Time;
 
 /// Transactions in the order in which they ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct EndedLog(Vec<u8>);
+pub(super) struct EndedLog {
+    plain: Vec<Plain>,
+    /// Of those the files, one after the other.
+    files: Vec<PlainFile>,
+    /// All others, encoded.
+    others: Vec<u8>,
+}
+
+/// A transaction without subtransactions that wrote rows and pages of few files, and nothing else.
+#[derive(Debug, Clone, Copy)]
+struct Plain {
+    lsn: Lsn,
+    time: Time,
+    xid: u32,
+    /// Zero: none.
+    newest_xid: u32,
+    /// Where its files end.
+    files_end: u32,
+    commits: bool,
+    is_of_interest: bool,
+}
+
+/// What it did to a file.
+#[derive(Debug, Clone, Copy)]
+struct PlainFile {
+    first: Lsn,
+    file: RelFileLocator,
+    rows: u32,
+    bytes: u32,
+    /// `None`: pages were written.
+    change: Option<RowChange>,
+}
+
+/// A transaction of the log.
+pub(super) enum Logged<'l> {
+    /// In a few words.
+    Plain(PlainEnded<'l>),
+    /// Any other.
+    Other(Box<Ended>),
+}
+
+/// A plain transaction, and what was known when it ended.
+pub(super) struct PlainEnded<'l> {
+    plain: &'l Plain,
+    files: &'l [PlainFile],
+    before: Before,
+}
 
 impl EndedLog {
     /// Adds the next one.
     pub(super) fn push(&mut self, ended: &Ended) {
-        let bytes = std::mem::take(&mut self.0);
+        let bytes = std::mem::take(&mut self.others);
         // Nothing in it is of a kind that cannot be written.
-        self.0 = postcard::to_extend(ended, bytes).unwrap_or_default();
+        self.others = postcard::to_extend(ended, bytes).unwrap_or_default();
+    }
+
+    /// Adds the next one, of which nothing is to be said but what it did to `files`, if that can be said in a
+    /// few words; whether it is added.
+    pub(super) fn push_plain(
+        &mut self,
+        (lsn, xid, end): (Lsn, u32, End),
+        newest_xid: Option<u32>,
+        files: &FileWorks,
+        is_of_interest: bool,
+    ) -> bool {
+        let End::Recorded { commits, time, was_prepared: false } = end else { return false };
+        let len = self.files.len();
+        let is_told = files.iter().all(|(file, work)| self.push_file(*file, work));
+        match u32::try_from(self.files.len()) {
+            Ok(files_end) if is_told => {
+                let newest_xid = newest_xid.unwrap_or_default();
+                let plain =
+                    Plain { lsn, time, xid, newest_xid, files_end, commits, is_of_interest };
+                self.plain.push(plain);
+                true
+            }
+            _ => {
+                self.files.truncate(len);
+                false
+            }
+        }
+    }
+
+    fn push_file(&mut self, file: RelFileLocator, work: &FileWork) -> bool {
+        let mut of_pages = work.bytes;
+        for change in RowChange::ALL {
+            let Changes { rows, bytes, first } = *work.of(change);
+            if rows > 0 {
+                let (Ok(rows), Ok(short)) = (u32::try_from(rows), u32::try_from(bytes)) else {
+                    return false;
+                };
+                of_pages -= bytes;
+                let change = Some(change);
+                let of_file = PlainFile { first, file, rows, bytes: short, change };
+                self.files.push(of_file);
+            }
+        }
+        let Ok(bytes) = u32::try_from(of_pages) else { return false };
+        if bytes > 0 {
+            let of_file = PlainFile { first: Lsn(0), file, rows: 0, bytes, change: None };
+            self.files.push(of_file);
+        }
+        work.emptied.is_none()
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Ended> {
-        let mut rest = self.0.as_slice();
+    pub(super) fn iter(&self) -> impl Iterator<Item = Logged<'_>> {
+        let mut others = self.others().peekable();
+        let mut plain = self.plain.iter().peekable();
+        let (mut begin, mut before) = (0, Before::default());
+        std::iter::from_fn(move || {
+            let is_plain_next =
+                |plain: &&Plain| others.peek().is_none_or(|other: &Ended| plain.lsn < other.lsn);
+            let Some(plain) = plain.next_if(is_plain_next) else {
+                let other = others.next()?;
+                if let End::Recorded { time, .. } = other.end {
+                    before.tick(time);
+                }
+                return Some(Logged::Other(Box::new(other)));
+            };
+            let end = plain.files_end as usize;
+            let files = self.files.get(begin..end).unwrap_or_default();
+            begin = end;
+            let newest_xid = Some(plain.newest_xid).filter(|xid| *xid != 0);
+            let ended = PlainEnded { plain, files, before: Before { newest_xid, ..before } };
+            before.tick(plain.time);
+            Some(Logged::Plain(ended))
+        })
+    }
+
+    fn others(&self) -> impl Iterator<Item = Ended> {
+        let mut rest = self.others.as_slice();
         std::iter::from_fn(move || {
             let (ended, after) = postcard::take_from_bytes(rest).ok()?;
             rest = after;
@@ -27,40 +152,135 @@ impl EndedLog {
 
     /// Frees what it does not need.
     pub(super) fn shrink(&mut self) {
-        self.0.shrink_to_fit();
+        self.plain.shrink_to_fit();
+        self.files.shrink_to_fit();
+        self.others.shrink_to_fit();
+    }
+}
+
+impl Logged<'_> {
+    /// Where the record begins that ends it.
+    pub(super) fn lsn(&self) -> Lsn {
+        match self {
+            Logged::Plain(ended) => ended.plain.lsn,
+            Logged::Other(ended) => ended.lsn,
+        }
+    }
+
+    /// The only xid of one that is of no interest by itself.
+    pub(super) fn idle_xid(&self) -> Option<u32> {
+        match self {
+            Logged::Plain(ended) if !ended.plain.is_of_interest => Some(ended.plain.xid),
+            _ => None,
+        }
+    }
+
+    /// All that is known of it.
+    pub(super) fn into_ended(self) -> Ended {
+        match self {
+            Logged::Plain(ended) => ended.into_ended(),
+            Logged::Other(ended) => *ended,
+        }
+    }
+}
+
+impl PlainEnded<'_> {
+    fn into_ended(self) -> Ended {
+        let Plain { lsn, time, xid, commits, .. } = *self.plain;
+        let mut files = FileWorks::default();
+        for PlainFile { first, file, rows, bytes, change } in self.files {
+            let (rows, bytes) = (u64::from(*rows), u64::from(*bytes));
+            match change {
+                Some(change) => {
+                    files.of(*file).count(*change, Changes { rows, bytes, first: *first })
+                }
+                None => files.of(*file).bytes += bytes,
+            }
+        }
+        Ended {
+            lsn,
+            end: End::Recorded { commits, time, was_prepared: false },
+            xid,
+            subxids: Box::default(),
+            files,
+            in_catalogs: false,
+            database_drop: None,
+            dropped: Box::default(),
+            before: self.before,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ended::{Before, End};
-    use super::super::file_works::FileWorks;
     use super::*;
-    use walstat_format::lsn::Lsn;
-    use walstat_format::payload::Time;
 
+    fn file(relfilenode: u32) -> RelFileLocator {
+        RelFileLocator { tablespace: 1663, database: 5, relfilenode }
+    }
+
+    fn works(xid: u32) -> FileWorks {
+        let mut files = FileWorks::default();
+        let changes = Changes { rows: u64::from(xid), bytes: 60, first: Lsn(u64::from(xid)) };
+        files.of(file(xid)).count(RowChange::Update, changes);
+        files.of(file(xid)).bytes += 64;
+        files.of(file(7)).bytes += 100;
+        files
+    }
+
+    fn ended(xid: u32, before: Before) -> Ended {
+        let time = Time(1_700_000_000_000_000 + i64::from(xid % 7));
+        Ended {
+            lsn: Lsn(u64::from(xid) << 20),
+            end: End::Recorded { commits: xid % 2 == 0, time, was_prepared: false },
+            xid,
+            subxids: Box::default(),
+            files: works(xid),
+            in_catalogs: false,
+            database_drop: None,
+            dropped: Box::default(),
+            before,
+        }
+    }
+
+    /// Every third is logged as any other is.
     #[test]
     fn what_comes_out_is_what_went_in() {
-        let mut log = EndedLog::default();
+        let (mut log, mut before) = (EndedLog::default(), Before::default());
+        let mut expected = Vec::new();
         for xid in 700..900 {
-            log.push(&Ended {
-                lsn: Lsn(u64::from(xid) << 20),
-                end: End::Recorded {
-                    commits: xid % 2 == 0,
-                    time: Time(1_700_000_000_000_000),
-                    was_prepared: false,
-                },
-                xid,
-                subxids: [xid + 1000].into(),
-                files: FileWorks::default(),
-                in_catalogs: false,
-                database_drop: None,
-                dropped: Box::default(),
-                before: Before::default(),
-            });
+            before.see(xid - xid % 5);
+            let ended = ended(xid, before);
+            if xid % 3 == 0 {
+                log.push(&ended);
+            } else {
+                let what = (ended.lsn, xid, ended.end);
+                assert!(log.push_plain(what, before.newest_xid, &ended.files, xid % 4 == 0));
+            }
+            let End::Recorded { time, .. } = ended.end else { continue };
+            before.tick(time);
+            expected.push(ended);
         }
-        let seen: Vec<(u32, u32)> = log.iter().map(|ended| (ended.xid, ended.subxids[0])).collect();
-        assert_eq!(seen, (700..900).map(|xid| (xid, xid + 1000)).collect::<Vec<_>>());
-        assert!(log.0.len() < 200 * 32, "{}", log.0.len());
+        let idle: Vec<u32> = log.iter().filter_map(|logged| logged.idle_xid()).collect();
+        let all = 700..900;
+        assert_eq!(idle, all.filter(|xid| xid % 3 != 0 && xid % 4 != 0).collect::<Vec<u32>>());
+        let seen: Vec<String> =
+            log.iter().map(|logged| format!("{:?}", logged.into_ended())).collect();
+        assert_eq!(seen, expected.iter().map(|ended| format!("{ended:?}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_takes_many_words_is_not_plain_and_leaves_nothing_behind() {
+        let mut log = EndedLog::default();
+        let lost = (Lsn(8), 700, End::Lost);
+        assert!(!log.push_plain(lost, None, &works(700), false));
+        let of = |ended: Ended| (ended.lsn, ended.xid, ended.end);
+        let (mut many, mut emptied) = (works(700), works(700));
+        many.of(file(8)).bytes = 1 << 32;
+        emptied.of(file(8)).emptied = Some(Lsn(16));
+        for files in [many, emptied] {
+            assert!(!log.push_plain(of(ended(700, Before::default())), None, &files, false));
+        }
+        assert!(log.files.is_empty() && log.iter().next().is_none());
     }
 }

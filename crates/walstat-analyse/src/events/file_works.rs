@@ -46,8 +46,8 @@ const AT_HAND: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileWorks {
     rows: Vec<(RelFileLocator, FileWork)>,
-    /// Places of the rows behind those at hand.
-    index: HashMap<RelFileLocator, u32>,
+    /// Places of the rows behind those at hand; transactions with so many are few.
+    index: Option<Box<HashMap<RelFileLocator, u32>>>,
 }
 
 impl FileWorks {
@@ -65,9 +65,16 @@ impl FileWorks {
         let place = match next {
             0..AT_HAND => next,
             // A transaction with 2³² files would have run out of memory long before.
-            _ => *self.index.entry(file).or_insert(next as u32) as usize,
+            _ => {
+                let index = self.index.get_or_insert_default();
+                *index.entry(file).or_insert(next as u32) as usize
+            }
         };
         if place == next {
+            // Transactions may be many, each with one file.
+            if next == self.rows.capacity() {
+                self.rows.reserve_exact(next / 2 + 1);
+            }
             self.rows.push((file, FileWork::default()));
         }
         place
@@ -99,7 +106,12 @@ impl FileWorks {
         }
     }
 
-    /// All files.
+    /// All files with what was done to them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(RelFileLocator, FileWork)> {
+        self.rows.iter()
+    }
+
+    /// The same for good.
     pub(super) fn into_rows(self) -> impl Iterator<Item = (RelFileLocator, FileWork)> {
         self.rows.into_iter()
     }

@@ -60,11 +60,16 @@ impl InFlight {
         self.works.get_mut(place as usize).map(std::mem::take)
     }
 
-    /// Forgets what a transaction has done, unless it `is_of_interest`; whether it is forgotten.
-    pub(super) fn forget(&mut self, xid: u32, is_of_interest: impl Fn(&Work) -> bool) -> bool {
+    /// Whether it is known what a transaction has done.
+    pub(super) fn has(&self, xid: u32) -> bool {
+        self.index.contains_key(&xid)
+    }
+
+    /// Forgets what a transaction has done, if it `is_done_with`; whether it is forgotten.
+    pub(super) fn forget(&mut self, xid: u32, is_done_with: impl FnOnce(&Work) -> bool) -> bool {
         let Entry::Occupied(entry) = self.index.entry(xid) else { return false };
         let Some(work) = self.works.get_mut(*entry.get() as usize) else { return false };
-        if is_of_interest(work) {
+        if !is_done_with(work) {
             return false;
         }
         work.clear();
@@ -115,9 +120,9 @@ mod tests {
             assert_eq!(open.remove(xid).unwrap().top, Some(xid + 3));
             assert!(open.remove(xid).is_none());
         }
-        assert!(!open.forget(702, |_| false), "it has ended before");
-        assert!(!open.forget(701, |work| work.top.is_some()));
-        assert!(open.forget(701, |_| false) && open.remove(701).is_none());
+        assert!(!open.forget(702, |_| true), "it has ended before");
+        assert!(!open.forget(701, |work| work.top.is_none()));
+        assert!(open.forget(701, |_| true) && open.remove(701).is_none());
         open.of(701).top = Some(704);
         open.of(2000).top = Some(1);
         assert_eq!(open.of(700).top, None, "it begins anew in a place that was used");

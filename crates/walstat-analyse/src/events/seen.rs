@@ -123,10 +123,7 @@ impl Events {
         end: End,
         dropped: Box<[RelFileLocator]>,
     ) {
-        let min_rows = self.min_rows;
-        let is_of_interest = |work: &Work| work.is_of_interest(min_rows);
-        let is_alone = subxids.is_empty() && dropped.is_empty();
-        if self.is_first && is_alone && self.open.forget(xid, is_of_interest) {
+        if subxids.is_empty() && dropped.is_empty() && self.put_alone(lsn, xid, end) {
             return;
         }
         let before = self.before;
@@ -138,6 +135,19 @@ impl Events {
             ended.add(work);
         }
         self.keep(ended);
+    }
+
+    /// A transaction ends alone: it is passed over, or a few words are enough; whether it is so.
+    fn put_alone(&mut self, lsn: Lsn, xid: u32, end: End) -> bool {
+        let Events { open, log, before, min_rows, is_first, .. } = self;
+        open.forget(xid, |work| {
+            let is_of_interest = work.is_of_interest(*min_rows);
+            if *is_first {
+                return !is_of_interest;
+            }
+            let (what, newest_xid) = ((lsn, xid, end), before.newest_xid);
+            work.is_plain() && log.push_plain(what, newest_xid, &work.files, is_of_interest)
+        })
     }
 
     fn keep(&mut self, ended: Ended) {
@@ -304,14 +314,18 @@ impl Observe for Events {
         // What goes on after a stop was prepared before it.
         let mut stay: HashSet<u32> = later.open.xids().collect();
         if let Some(stop) = stopped {
-            for ended in later.log.iter().filter(|ended| ended.lsn > stop) {
-                stay.extend(ended.xids());
+            for logged in later.log.iter().filter(|logged| logged.lsn() > stop) {
+                stay.extend(logged.into_ended().xids());
             }
         }
-        for mut ended in later.log.iter() {
-            if let Some(stop) = stopped.take_if(|stop| ended.lsn > *stop) {
+        for logged in later.log.iter() {
+            if let Some(stop) = stopped.take_if(|stop| logged.lsn() > *stop) {
                 self.stop(stop, &stay);
             }
+            if self.is_first && logged.idle_xid().is_some_and(|xid| !self.open.has(xid)) {
+                continue;
+            }
+            let mut ended = logged.into_ended();
             let xids: Vec<u32> = ended.xids().collect();
             for work in xids.iter().filter_map(|xid| self.open.remove(*xid)) {
                 ended.add(work);
@@ -332,8 +346,8 @@ impl Observe for Events {
     fn settle(&mut self) {
         self.count_more();
         self.is_first = true;
-        for ended in std::mem::take(&mut self.log).iter() {
-            self.keep(ended);
+        for logged in std::mem::take(&mut self.log).iter() {
+            self.keep(logged.into_ended());
         }
     }
 

@@ -44,6 +44,11 @@ impl Work {
         self.in_catalogs || self.database_drop.is_some() || self.files.have_rows(min_rows)
     }
 
+    /// Whether nothing is known of it but what it did to files.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.in_catalogs && self.database_drop.is_none()
+    }
+
     /// Forgets all of it.
     pub(super) fn clear(&mut self) {
         let mut files = std::mem::take(&mut self.files);
