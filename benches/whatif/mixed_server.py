@@ -21,6 +21,10 @@ def number(lsn):
     return (int(high, 16) << 32) + int(low, 16)
 
 
+def settings_of(text):
+    return dict(word.split("=", 1) for word in text.split(";") if word not in ("", "-"))
+
+
 def as_server(*words, **options):
     words = [str(word) for word in words]
     if os.getuid() == 0:
