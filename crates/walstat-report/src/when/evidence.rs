@@ -46,6 +46,10 @@ pub(crate) fn sentence(evidence: &Evidence) -> String {
             "its segment had begun {seconds} s earlier, and a checkpoint by max_wal_size begins as soon as a \
              segment is full"
         ),
+        Evidence::SpreadLateInSegment { seconds } => format!(
+            "its segment had begun {seconds} s earlier, too long ago for max_wal_size, and it was spread out \
+             while sessions went on writing, so nobody waited for it"
+        ),
         Evidence::SoonerThanOthers { seconds, segments } => format!(
             "{seconds} s and {segments} segments after the previous checkpoint, closer together than the \
              others"
