@@ -15,8 +15,8 @@ use super::settled::settled;
 use codec::ByAccessMethod;
 use redo_points::{Apart, Due, RedoPoints, Without, before_range, earliest_before_range};
 use std::collections::BTreeMap;
-use walstat_analyse::checkpoint::Cycles;
 use walstat_analyse::checkpoint::cause::Verdict;
+use walstat_analyse::checkpoint::{Cycle, Cycles};
 use walstat_analyse::sample::{Lengths, Sampled, SampledImages};
 use walstat_analyse::totals::RecordTable;
 use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
@@ -58,18 +58,7 @@ pub(crate) fn estimates(
     let (total, images) = (all.total_bytes as f64, all.fpi_bytes as f64);
     let base = Base { total, images, unused: unused as f64 };
     let cycles = cycles.map(|found| found.cycles.as_slice()).unwrap_or_default();
-    let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
-    let due: Vec<Due> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
-    let start = before_range(cycles);
-    let read = |start, reading| (start, RedoPoints::of(cycles, verdicts, (start, &due), reading));
-    let likely = read(start, CauseReading::Likely);
-    let earliest = earliest_before_range(cycles, &due).into_iter();
-    let mut others: Vec<(Lsn, RedoPoints)> = CauseReading::ENDS
-        .into_iter()
-        .map(|end| read(start, end))
-        .chain(earliest.map(|start| read(start, CauseReading::Likely)))
-        .collect();
-    others.retain(|(_, other)| *other != likely.1);
+    let (likely, others) = readings(found, cycles, verdicts);
     let replaced = replaced(found, table);
     let tried = |(start, redo)| Tried {
         found,
@@ -101,6 +90,27 @@ pub(crate) fn estimates(
         asked_redo_points: likely.asked() as u64,
         scenarios,
     })
+}
+
+/// The redo points as they are likely, after the one before the range, and as they may be as well.
+fn readings(
+    found: &SampledImages,
+    cycles: &[Cycle],
+    verdicts: &[Option<Verdict>],
+) -> ((Lsn, RedoPoints), Vec<(Lsn, RedoPoints)>) {
+    let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
+    let due: Vec<Due> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
+    let start = before_range(cycles);
+    let read = |start, reading| (start, RedoPoints::of(cycles, verdicts, (start, &due), reading));
+    let likely = read(start, CauseReading::Likely);
+    let earliest = earliest_before_range(cycles, &due).into_iter();
+    let mut others: Vec<(Lsn, RedoPoints)> = CauseReading::ENDS
+        .into_iter()
+        .map(|end| read(start, end))
+        .chain(earliest.map(|start| read(start, CauseReading::Likely)))
+        .collect();
+    others.retain(|(_, other)| *other != likely.1);
+    (likely, others)
 }
 
 /// Each of these distances with each codec; where checkpoints may be read in other ways too, all are in the
@@ -347,7 +357,6 @@ impl Saved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use walstat_analyse::checkpoint::Cycle;
     use walstat_analyse::checkpoint::cause::{Cause, Confidence};
     use walstat_analyse::checkpoint::evidence::Evidence;
     use walstat_analyse::sample::Stored;
@@ -456,7 +465,7 @@ mod tests {
         let redo = RedoPoints::of(&[], &[], (Lsn(0), &again), CauseReading::Likely);
         let table = RecordTable::default();
         let replaced = BTreeMap::new();
-        // Those that were changed before the last redo point before it stay: 20, of which nothing alone would be concluded.
+        // Those that were changed before the last redo point before it stay: 20, too few to conclude anything.
         let saved = Saved { start: Lsn(19), redo: &redo, replaced: &replaced, table: &table };
         let stay = found.images.iter().filter(|(_, image)| saved.stays(image, Apart::times(None)));
         assert_eq!((redo.all(), stay.count()), (1, 20));

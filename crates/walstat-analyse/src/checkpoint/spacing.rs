@@ -147,10 +147,7 @@ impl Facts {
             goes_on: next.and_then(|next| next.checkpoint.as_ref()).is_some_and(|next| {
                 next.seen.says.time.second() - time.second() < SOONEST_BY_CLOCK
             }),
-            written_soon: match next.and_then(|next| next.checkpoint.as_ref()) {
-                Some(_) => 0,
-                None => written_soon(found, redo, time, clock),
-            },
+            written_soon: written_soon(found, index, time, clock),
         })
     }
 
@@ -294,9 +291,13 @@ fn seconds_in_segment(redo: Lsn, segment_bytes: u64, before: Option<Lsn>, clock:
     times.filter(|_| is_free).map_or(0, seconds).max(0)
 }
 
-/// Bytes that were written after the last redo point before the clock may begin the next one.
-fn written_soon(found: &Cycles, redo: Lsn, begun: Time, clock: &TimeMap) -> u64 {
-    let mut soon = redo.0..found.cycles.last().map_or(redo.0, |last| last.end.0);
+/// Bytes that were written after a checkpoint begun then, before the clock may begin the next one; 0 where a
+/// record tells of a next one.
+fn written_soon(found: &Cycles, index: usize, begun: Time, clock: &TimeMap) -> u64 {
+    let is_last = found.cycles.get(index + 1).is_none_or(|next| next.checkpoint.is_none());
+    let own = found.cycles.get(index).filter(|_| is_last);
+    let Some((own, last)) = own.zip(found.cycles.last()) else { return 0 };
+    let mut soon = own.start.0..last.end.0;
     while soon.start < soon.end {
         let middle = soon.end - (soon.end - soon.start) / 2;
         let is_soon = clock
@@ -308,7 +309,7 @@ fn written_soon(found: &Cycles, redo: Lsn, begun: Time, clock: &TimeMap) -> u64 
             soon.end = middle - 1;
         }
     }
-    found.written(redo, Lsn(soon.start))
+    found.written(own.start, Lsn(soon.start))
 }
 
 /// What is regular about a range's checkpoints.
