@@ -39,6 +39,10 @@ def sql(*commands):
     return done.stdout.strip()
 
 
+def next_xid():
+    return int(sql("select txid_snapshot_xmax(txid_current_snapshot())"))
+
+
 def insert_lsn():
     return sql("select pg_current_wal_insert_lsn()")
 
@@ -108,9 +112,10 @@ def run_step(server, step, place):
 
 
 def pgbench(words, place):
-    """pgbench TRANSACTIONS SCRIPT [clients=N] [rate=N] [checkpoint=SECONDS]
+    """pgbench TRANSACTIONS SCRIPT [clients=N] [rate=N] [checkpoint=TRANSACTIONS]
 
-    With checkpoint somebody else asks for one after so many seconds.
+    With checkpoint somebody else asks for one after so many transactions: by the clock it would meet other
+    work in each run.
     """
     options = dict(word.split("=", 1) for word in words[2:])
     command = [CLIENTS / "pgbench", "-n", "-t", words[0], "-c", options.get("clients", "1"),
@@ -119,10 +124,13 @@ def pgbench(words, place):
         command += ["-R", options["rate"]]
     if words[1] != "tpcb":
         command += ["-f", STEPS / f"{words[1]}.pgbench"]
+    begun = next_xid()
     work = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
     if "checkpoint" in options:
-        time.sleep(float(options["checkpoint"]))
+        wanted = begun + int(options["checkpoint"])
+        while next_xid() < wanted and work.poll() is None:
+            time.sleep(0.01)
         sql("checkpoint")
     said, _ = work.communicate()
     if work.returncode != 0:
