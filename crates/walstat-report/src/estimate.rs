@@ -465,7 +465,7 @@ mod tests {
         let redo = RedoPoints::of(&[], &[], (Lsn(0), &again), CauseReading::Likely);
         let table = RecordTable::default();
         let replaced = BTreeMap::new();
-        // Those that were changed before the last redo point before it stay: 20, too few to conclude anything.
+        // Those that were changed before the last redo point before it stay: 20, too few for any conclusion.
         let saved = Saved { start: Lsn(19), redo: &redo, replaced: &replaced, table: &table };
         let stay = found.images.iter().filter(|(_, image)| saved.stays(image, Apart::times(None)));
         assert_eq!((redo.all(), stay.count()), (1, 20));

@@ -1,6 +1,6 @@
-//! What a codec makes of images, by the access method that logged them: pages of tables and of indexes come to
-//! very different lengths. How many there are of each, all sampled images tell; how long each becomes, the few
-//! of them that were compressed. Of how many kinds those few are is chance, and does not count.
+//! What a codec makes of images, by the access method that logged them: pages of tables and of indexes come
+//! to very different lengths. How many there are of each, all sampled images tell; how long each becomes, the
+//! few of them that were compressed. Of how many kinds those few are is chance, and does not count.
 
 use super::{PARTS, Share, part_of};
 use std::collections::BTreeMap;

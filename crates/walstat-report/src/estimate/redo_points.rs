@@ -218,8 +218,8 @@ impl RedoPoints {
         redo
     }
 
-    /// With the one after `last` that had begun and was not complete at `end`, if images show it; the last one
-    /// then.
+    /// With the one after `last` that had begun and was not complete at `end`, if images show it; the last
+    /// one then.
     fn with_unfinished(
         &mut self,
         last: RedoPoint,
