@@ -27,7 +27,7 @@ import time
 
 import mixed_answers as answers
 from mixed_server import (CLIENTS, ENVIRONMENT, HERE, STEPS, WORK, Server, as_server,
-                          common_settings, insert_lsn, number, run_step, sql)
+                          common_settings, insert_lsn, number, run_step, settings_of, sql)
 
 # The runs whose settings the base's own report names: all that is advised, and without the codec.
 ADVISED = {"advised": ("wal_compression", "max_wal_size", "checkpoint_timeout"),
@@ -41,10 +41,6 @@ def table(name):
     lines = (HERE / name).read_text().splitlines()
     keys = lines[0].split("\t")
     return [dict(zip(keys, line.split("\t"))) for line in lines[1:] if line]
-
-
-def settings_of(text):
-    return dict(word.split("=", 1) for word in text.split(";") if word not in ("", "-"))
 
 
 def pack(directory, file):
@@ -209,14 +205,15 @@ class Load:
         return Run(self, name, "" if known else self.changes[name][0]["change"])
 
     def make_advised(self, name):
-        """Under what WHAT TO DO of the base's report advises."""
-        if self.run(name).is_made():
-            return
+        """Under what WHAT TO DO of the base's report advises; anew where that was another thing."""
         changes = answers.advised_settings(self.base_report(), settings_of(self.settings),
                                            self.release)
-        settings = [f"{key}={changes[key]}" for key in ADVISED[name] if key in changes]
+        settings = ";".join(f"{key}={changes[key]}" for key in ADVISED[name] if key in changes)
+        run = Run(self, name, settings)
+        if run.is_made() and run.facts()["settings"] != settings:
+            run.file("json").unlink()
         if settings:
-            Run(self, name, ";".join(settings)).make()
+            run.make()
 
     def wal(self):
         return self.home / "base.wal/pg_wal"

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from mixed_server import HERE, number
+from mixed_server import HERE, number, settings_of
 
 WALSTAT = os.environ.get("WALSTAT", str(HERE.parent.parent / "target/release/walstat"))
 PAGE = 8192
@@ -162,9 +162,11 @@ def advice_rows(load):
         quotes.append(("together", together["settings"], together["predicted"]))
     for rule, settings, predicted in quotes:
         run = advised_run(load, settings)
-        quote = quote_for(load, settings, predicted, report)
-        if run and run.is_made() and quote:
-            yield advice_row(load, rule, run, settings, quote, report)
+        if not (run and run.is_made()):
+            continue
+        codec, quote = quote_for(run, settings, predicted, report)
+        if quote:
+            yield advice_row(load, rule, run, (settings, codec), quote, report)
 
 
 def advised_run(load, settings):
@@ -176,26 +178,28 @@ def advised_run(load, settings):
     return load.run(name) if name in load.runs else None
 
 
-def quote_for(load, settings, predicted, report):
-    """The same for the codec that the run had, where that is another one."""
-    codec = settings.get("wal_compression")
-    if codec is None or codec_of(load.release, codec) == codec:
-        return predicted
+def quote_for(run, settings, predicted, report):
+    """The codec that the run had, and the same for it where another one is quoted."""
+    stored = settings_of(run.facts()["settings"]).get("wal_compression")
+    codec = "pglz" if stored == "on" else stored
+    if settings.get("wal_compression") in (None, codec):
+        return codec, predicted
     tried = (report.get("estimates") or {}).get("scenarios") or []
-    wanted = (settings.get("checkpoints_apart", 1), codec_of(load.release, codec))
+    wanted = (settings.get("checkpoints_apart", 1), codec)
     same = [one for one in tried if (one["checkpoints_apart"], one["wal_compression"]) == wanted]
-    return same[0] if same else None
+    return codec, same[0] if same else None
 
 
-def advice_row(load, rule, run, settings, quote, report):
+def advice_row(load, rule, run, quoted, quote, report):
     base = report["totals"]["total_bytes"]
     real = run.report()["totals"]["total_bytes"]
     low, high = quote["low_bytes"], quote["high_bytes"]
+    settings, codec = quoted
     return {
         "load": load.name, "release": load.release, "rule": rule,
         "settings": run.facts()["settings"],
         "quoted_apart": settings.get("checkpoints_apart", 1),
-        "quoted_codec": settings.get("wal_compression"),
+        "quoted_codec": codec,
         "base_record_bytes": base, "real_record_bytes": real,
         "predicted_record_bytes": quote["predicted_bytes"],
         "real_change_percent": percent(real, base),

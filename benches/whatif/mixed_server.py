@@ -21,6 +21,10 @@ def number(lsn):
     return (int(high, 16) << 32) + int(low, 16)
 
 
+def settings_of(text):
+    return dict(word.split("=", 1) for word in text.split(";") if word not in ("", "-"))
+
+
 def as_server(*words, **options):
     words = [str(word) for word in words]
     if os.getuid() == 0:
@@ -33,6 +37,10 @@ def sql(*commands):
     done = subprocess.run([*PSQL, *words], check=True, env=ENVIRONMENT, stdout=subprocess.PIPE,
                           text=True)
     return done.stdout.strip()
+
+
+def next_xid():
+    return int(sql("select txid_snapshot_xmax(txid_current_snapshot())"))
 
 
 def insert_lsn():
@@ -104,9 +112,10 @@ def run_step(server, step, place):
 
 
 def pgbench(words, place):
-    """pgbench TRANSACTIONS SCRIPT [clients=N] [rate=N] [checkpoint=SECONDS]
+    """pgbench TRANSACTIONS SCRIPT [clients=N] [rate=N] [checkpoint=TRANSACTIONS]
 
-    With checkpoint somebody else asks for one after so many seconds.
+    With checkpoint somebody else asks for one after so many transactions: by the clock it would meet other
+    work in each run.
     """
     options = dict(word.split("=", 1) for word in words[2:])
     command = [CLIENTS / "pgbench", "-n", "-t", words[0], "-c", options.get("clients", "1"),
@@ -115,10 +124,13 @@ def pgbench(words, place):
         command += ["-R", options["rate"]]
     if words[1] != "tpcb":
         command += ["-f", STEPS / f"{words[1]}.pgbench"]
+    begun = next_xid()
     work = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
     if "checkpoint" in options:
-        time.sleep(float(options["checkpoint"]))
+        wanted = begun + int(options["checkpoint"])
+        while next_xid() < wanted and work.poll() is None:
+            time.sleep(0.01)
         sql("checkpoint")
     said, _ = work.communicate()
     if work.returncode != 0:

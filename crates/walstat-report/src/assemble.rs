@@ -139,7 +139,6 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
     let overview = when.as_ref().filter(|_| has_overview);
     let judged = when.as_ref().map(|found| judged(found, origin)).unwrap_or_default();
     let cycles = when.as_ref().and_then(|found| found.cycles.as_ref());
-    let cycles = cycles.map(|found| found.cycles.as_slice()).unwrap_or_default();
     let (sample, rest) = advice.map(|(sample, large, kinds)| (sample, (large, kinds))).unzip();
     let (large, kinds) = rest.unzip();
     let pruning = who.vacuums.as_ref().map(|vacuums| vacuums.pruning()).unwrap_or_default();

@@ -3,18 +3,20 @@
 //! Checkpoints k times as far apart: of the redo points that volume or clock brought every k-th stays, of the
 //! others each (`redo_points`); an image that is due stays if a redo point that stays lies between the last
 //! change of its page, which the page itself tells, and it. What the image had replaced comes back, taken for
-//! as long as that of the record type's others. Images of pages that were changed before the range stay.
-//! Another codec: those of the sampled images that stay compressed with it; less WAL brings fewer checkpoints
-//! by volume.
+//! as long as that of the record type's others. Images of pages that were changed before the last redo point
+//! before the range stay. Another codec: those of the sampled images that stay compressed with it; less WAL
+//! brings fewer checkpoints by volume.
 
+mod codec;
 mod redo_points;
 
 use super::model::estimate::{EstimateRow, Estimates, Predicted};
 use super::settled::settled;
-use redo_points::{Apart, RedoPoints, Without, usual_cause};
+use codec::ByAccessMethod;
+use redo_points::{Apart, Due, RedoPoints, Without, before_range, earliest_before_range};
 use std::collections::BTreeMap;
-use walstat_analyse::checkpoint::Cycle;
 use walstat_analyse::checkpoint::cause::Verdict;
+use walstat_analyse::checkpoint::{Cycle, Cycles};
 use walstat_analyse::sample::{Lengths, Sampled, SampledImages};
 use walstat_analyse::totals::RecordTable;
 use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
@@ -40,7 +42,7 @@ const PLACED_WITHIN: [f64; 2] = [0.8, 1.25];
 /// go, and sums; `None` where no image was sampled.
 pub(crate) fn estimates(
     found: &SampledImages,
-    cycles: &[Cycle],
+    cycles: Option<&Cycles>,
     verdicts: &[Option<Verdict>],
     table: &RecordTable,
 ) -> Option<Estimates> {
@@ -48,23 +50,24 @@ pub(crate) fn estimates(
     if found.images.is_empty() || all.fpi_bytes == 0 {
         return None;
     }
-    let base = Base { total: all.total_bytes as f64, images: all.fpi_bytes as f64 };
-    let readings = [CauseReading::Likely, CauseReading::Other];
-    let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
-    let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
-    let due: Vec<(Lsn, Lsn)> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
-    let usual = usual_cause(verdicts);
-    let readings = readings.map(|reading| {
-        RedoPoints::of(cycles, verdicts, reading).with_unfinished(start, usual, &due, reading)
-    });
-    let [likely, other] = &readings;
+    let unused: u64 = cycles
+        .iter()
+        .flat_map(|found| &found.unused)
+        .map(|unused| unused.end.0.saturating_sub(unused.start.0))
+        .sum();
+    let (total, images) = (all.total_bytes as f64, all.fpi_bytes as f64);
+    let base = Base { total, images, unused: unused as f64 };
+    let cycles = cycles.map(|found| found.cycles.as_slice()).unwrap_or_default();
+    let (likely, others) = readings(found, cycles, verdicts);
     let replaced = replaced(found, table);
-    let tried = |redo| Tried {
+    let tried = |(start, redo)| Tried {
         found,
         base: &base,
         saved: Saved { start, redo, replaced: &replaced, table },
     };
-    let (likely_tried, other_tried) = (tried(likely), tried(other));
+    let likely_tried = tried((likely.0, &likely.1));
+    let others: Vec<Tried<'_>> = others.iter().map(|(start, redo)| tried((*start, redo))).collect();
+    let likely = &likely.1;
     let moving = likely.moving();
     let mut apart: Vec<Option<u32>> = vec![Some(1)];
     let is_enough = found.is_whole || found.images.len() >= IMAGES_MIN;
@@ -72,11 +75,10 @@ pub(crate) fn estimates(
         apart.extend(TIMES.iter().filter(|times| **times as usize <= moving).copied().map(Some));
         apart.extend((moving > 0).then_some(None));
     }
-    let other_tried = Some(other_tried).filter(|_| likely != other);
     let without = |which: Without, count: usize| {
         (count > 0 && is_enough).then(|| likely_tried.without(which)).flatten()
     };
-    let scenarios = scenarios(&apart, &likely_tried, other_tried.as_ref());
+    let scenarios = scenarios(&apart, &likely_tried, &others);
     Some(Estimates {
         sampled_images: found.images.len() as u64,
         compressed_images: found.lengths.len() as u64,
@@ -90,22 +92,38 @@ pub(crate) fn estimates(
     })
 }
 
-/// Each of these distances with each codec; where checkpoints may be read in another way too, both are in the
+/// The redo points as they are likely, after the one before the range, and as they may be as well.
+fn readings(
+    found: &SampledImages,
+    cycles: &[Cycle],
+    verdicts: &[Option<Verdict>],
+) -> ((Lsn, RedoPoints), Vec<(Lsn, RedoPoints)>) {
+    let due = found.images.iter().map(|(_, image)| image).filter(|image| image.is_due);
+    let due: Vec<Due> = due.filter_map(|image| Some((image.changed?, image.lsn))).collect();
+    let start = before_range(cycles);
+    let read = |start, reading| (start, RedoPoints::of(cycles, verdicts, (start, &due), reading));
+    let likely = read(start, CauseReading::Likely);
+    let earliest = earliest_before_range(cycles, &due).into_iter();
+    let mut others: Vec<(Lsn, RedoPoints)> = CauseReading::ENDS
+        .into_iter()
+        .map(|end| read(start, end))
+        .chain(earliest.map(|start| read(start, CauseReading::Likely)))
+        .collect();
+    others.retain(|(_, other)| *other != likely.1);
+    (likely, others)
+}
+
+/// Each of these distances with each codec; where checkpoints may be read in other ways too, all are in the
 /// range.
-fn scenarios(
-    apart: &[Option<u32>],
-    likely: &Tried<'_>,
-    other: Option<&Tried<'_>>,
-) -> Vec<EstimateRow> {
+fn scenarios(apart: &[Option<u32>], likely: &Tried<'_>, others: &[Tried<'_>]) -> Vec<EstimateRow> {
     let mut rows = Vec::new();
     for &times in apart {
         let codecs = Lengths::CODECS.iter().map(|codec| Some(*codec));
         for codec in std::iter::once(None).chain(codecs) {
             let Some(mut predicted) = likely.predicted(times, codec) else { continue };
             let is_tried = (times, codec) != (Some(1), None);
-            if let Some(other) = other.filter(|_| is_tried)
-                && let Some(other) = other.predicted(times, codec)
-            {
+            let others = others.iter().filter(|_| is_tried);
+            for other in others.filter_map(|other| other.predicted(times, codec)) {
                 predicted = predicted.or(&other);
             }
             let wal_compression = codec.map(|codec| codec.name().to_owned());
@@ -133,8 +151,9 @@ impl Tried<'_> {
         if !self.saved.redo.has_volume() || times.is_none() {
             return Some(alone);
         }
-        let less =
-            |now: &Predicted| plain.predicted_bytes as f64 / now.predicted_bytes.max(1) as f64;
+        // Volume counts whole segments: what switches leave empty in them stays.
+        let filled = |of: &Predicted| of.predicted_bytes.max(1) as f64 + self.base.unused;
+        let less = |now: &Predicted| filled(&plain) / filled(now);
         let less_again = |ratio| {
             let placed = self.placed(apart.by_volume(ratio), Some(codec));
             placed.map_or(ratio, |placed| less(&placed))
@@ -183,11 +202,16 @@ impl Share {
             kept.fold((0.0, 0.0), |(a, b), (_, (c, d))| (a + c, b + d))
         };
         let ratio = |(part, whole): (f64, f64)| if whole > 0.0 { part / whole } else { 0.0 };
-        let value = ratio(sum(None));
+        Share::jackknife(is_whole, |without| ratio(sum(without)))
+    }
+
+    /// A value of a sample in parts that can be told without one of them.
+    fn jackknife(is_whole: bool, of: impl Fn(Option<usize>) -> f64) -> Share {
+        let value = of(None);
         if is_whole {
             return Share { value, error: 0.0 };
         }
-        let others: Vec<f64> = (0..PARTS).map(|place| ratio(sum(Some(place)))).collect();
+        let others: Vec<f64> = (0..PARTS).map(|place| of(Some(place))).collect();
         let mean = others.iter().sum::<f64>() / PARTS as f64;
         let squares: f64 = others.iter().map(|other| (other - mean).powi(2)).sum();
         Share { value, error: (squares * (PARTS as f64 - 1.0) / PARTS as f64).sqrt() }
@@ -209,6 +233,8 @@ struct Part {
 struct Base {
     total: f64,
     images: f64,
+    /// What switches left empty.
+    unused: f64,
 }
 
 impl Base {
@@ -267,7 +293,7 @@ fn replaced(found: &SampledImages, table: &RecordTable) -> BTreeMap<RecordType, 
 
 /// What images save that are not there.
 struct Saved<'w> {
-    /// Where the range begins.
+    /// The redo point before the range.
     start: Lsn,
     redo: &'w RedoPoints,
     replaced: &'w BTreeMap<RecordType, f64>,
@@ -293,17 +319,12 @@ impl Saved<'_> {
     /// where the release does not have it, or too few were compressed.
     fn compressed(&self, found: &SampledImages, apart: Apart, codec: Compression) -> Option<Share> {
         let share = |stays: &dyn Fn(&Sampled) -> bool| {
-            let mut parts = [(0.0, 0.0); PARTS];
-            let mut count = 0;
-            for (hash, _) in found.images.iter().filter(|(_, image)| stays(image)) {
-                let Some(lengths) = found.lengths.get(hash) else { continue };
-                let part = parts.get_mut(part_of(*hash))?;
-                part.0 += f64::from(lengths.with(codec)?);
-                part.1 += f64::from(lengths.stored);
-                count += 1;
+            let mut images = ByAccessMethod::default();
+            for (hash, image) in found.images.iter().filter(|(_, image)| stays(image)) {
+                images.add((*hash, image), found.lengths.get(hash), codec)?;
             }
-            let is_enough = found.all_compressed || count >= IMAGES_MIN;
-            is_enough.then(|| Share::of(&parts, found.all_compressed))
+            let is_enough = found.all_compressed || images.compressed >= IMAGES_MIN;
+            is_enough.then(|| images.share(found.all_compressed))
         };
         share(&|image| self.stays(image, apart)).or_else(|| share(&|_| true))
     }
@@ -311,9 +332,9 @@ impl Saved<'_> {
     /// Whether an image would be there.
     fn stays(&self, image: &Sampled, apart: Apart) -> bool {
         let Some(changed) = image.changed.filter(|_| image.is_due) else { return true };
-        // A page that was changed before the range has a redo point from before it. With none between,
-        // the image is there for another reason.
-        changed < self.start
+        // A page that was changed before the redo point before the range has its image for that. With none
+        // between, the image is there for another reason.
+        changed <= self.start
             || !self.redo.has_any(changed, image.lsn)
             || self.redo.stays_any(changed, image.lsn, apart)
     }
@@ -336,6 +357,8 @@ impl Saved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_analyse::checkpoint::cause::{Cause, Confidence};
+    use walstat_analyse::checkpoint::evidence::Evidence;
     use walstat_analyse::sample::Stored;
 
     fn parts(part: Part) -> [Part; PARTS] {
@@ -344,7 +367,7 @@ mod tests {
 
     #[test]
     fn what_comes_back_is_not_compressed() {
-        let base = Base { total: 2000.0, images: 1600.0 };
+        let base = Base { total: 2000.0, images: 1600.0, unused: 0.0 };
         let part = Part { images: 50.0, records: -5.0, all: 100.0 };
         let stored = Share { value: 0.25, error: 0.0 };
         // Of 1,600 half is not there, a quarter of the rest is; and 80 come back as they are.
@@ -359,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_sample_that_says_the_same_everywhere_may_be_wrong_all_the_same() {
-        let base = Base { total: 2000.0, images: 1000.0 };
+        let base = Base { total: 2000.0, images: 1000.0, unused: 0.0 };
         let part = Part { images: 100.0, records: 0.0, all: 100.0 };
         let predicted = base.predicted(&parts(part), 100, false, Share { value: 1.0, error: 0.0 });
         assert_eq!((predicted.predicted_bytes, predicted.high_bytes), (1000, 1030));
@@ -375,6 +398,44 @@ mod tests {
         let want = (0.25_f64 / 15.0).sqrt();
         assert!((share.error - want).abs() < 1e-3, "{} {want}", share.error);
         assert_eq!(Share::of(&sums, true).error, 0.0);
+    }
+
+    /// Segments that switches close are as many with a codec: checkpoints by volume stay, and their images.
+    #[test]
+    fn what_switches_leave_empty_does_not_become_less() {
+        let image = |number: u32| Sampled {
+            lsn: Lsn(u64::from(number / 10) * 100 + 10),
+            changed: Some(Lsn(u64::from(number / 10) * 100 - 10)),
+            bytes: 8000,
+            record: RecordType { rmgr: 10, slot: 0 },
+            is_due: true,
+            keeps_data: false,
+            stored: Stored::Forgotten,
+        };
+        let lengths = Lengths { stored: 8000, codecs: [Some(2000), None, None] };
+        let numbers = || 10..50;
+        let found = SampledImages {
+            images: numbers().map(|number| (number, image(number))).collect(),
+            lengths: numbers().map(|number| (number, lengths)).collect(),
+            is_whole: true,
+            all_compressed: true,
+            imaged_data: BTreeMap::new(),
+        };
+        let cycle = |number: u64| Cycle { redo: Some(Lsn(100 * number)), ..Cycle::default() };
+        let cycles: Vec<Cycle> =
+            std::iter::once(Cycle::default()).chain((1..5).map(cycle)).collect();
+        let (cause, confidence) = (Cause::Wal, Confidence::Likely);
+        let by_volume = Some(Verdict { cause, confidence, evidence: Evidence::AfterSwitch });
+        let redo = RedoPoints::of(&cycles, &[by_volume; 5], (Lsn(0), &[]), CauseReading::Likely);
+        let (table, replaced) = (RecordTable::default(), BTreeMap::new());
+        let predicted = |unused| {
+            let base = Base { total: 330_000.0, images: 320_000.0, unused };
+            let saved = Saved { start: Lsn(0), redo: &redo, replaced: &replaced, table: &table };
+            let tried = Tried { found: &found, base: &base, saved };
+            tried.predicted(Some(1), Some(Compression::Pglz)).expect("a codec").predicted_bytes
+        };
+        assert!(predicted(0.0) < 60_000, "a fourth of the WAL, a fourth of the checkpoints");
+        assert_eq!(predicted(1e9), 10_000 + 80_000);
     }
 
     /// Where too few of the compressed images stay to tell what those would take, all of them tell it.
@@ -401,12 +462,11 @@ mod tests {
         // One redo point between all changes and the images, which does not come where there is none.
         let again =
             [(97, 500), (98, 500), (99, 500)].map(|(changed, lsn)| (Lsn(changed), Lsn(lsn)));
-        let redo =
-            RedoPoints::default().with_unfinished(Lsn(0), None, &again, CauseReading::Likely);
+        let redo = RedoPoints::of(&[], &[], (Lsn(0), &again), CauseReading::Likely);
         let table = RecordTable::default();
         let replaced = BTreeMap::new();
-        // Those that were changed before the range stay: 20, of which nothing alone would be concluded.
-        let saved = Saved { start: Lsn(20), redo: &redo, replaced: &replaced, table: &table };
+        // Those that were changed before the last redo point before it stay: 20, too few for any conclusion.
+        let saved = Saved { start: Lsn(19), redo: &redo, replaced: &replaced, table: &table };
         let stay = found.images.iter().filter(|(_, image)| saved.stays(image, Apart::times(None)));
         assert_eq!((redo.all(), stay.count()), (1, 20));
         let share = |codec| saved.compressed(&found, Apart::times(None), codec);

@@ -37,8 +37,15 @@ pub enum CauseReading {
     /// Each has its likely cause; one without any is taken for a checkpoint by volume.
     #[default]
     Likely,
-    /// Each has the other possible cause: what settings would have moved stays, and the other way round.
-    Other,
+    /// Settings would have moved each.
+    Moving,
+    /// Each stays: somebody asked for it.
+    Staying,
+}
+
+impl CauseReading {
+    /// Both ends of what may be, beside what is likely.
+    pub const ENDS: [CauseReading; 2] = [CauseReading::Moving, CauseReading::Staying];
 }
 
 impl BaseCheckpoint {
@@ -97,9 +104,27 @@ pub fn mover(cause: Option<Cause>, is_sure: bool, reading: CauseReading) -> Opti
             Cause::Requested | Cause::Shutdown | Cause::EndOfRecovery | Cause::ShutdownOrRecovery,
         ) => None,
     };
-    match (reading, likely) {
-        (CauseReading::Other, Some(_)) if !is_sure => None,
-        (CauseReading::Other, None) if !is_sure => Some(Cause::Wal),
-        (_, likely) => likely,
+    match reading {
+        CauseReading::Moving if !is_sure => likely.or(Some(Cause::Wal)),
+        CauseReading::Staying if !is_sure => None,
+        _ => likely,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_hold_what_is_likely_and_what_is_certain_is_read_one_way() {
+        let [moving, staying] = CauseReading::ENDS;
+        let of = |cause, is_sure| {
+            [CauseReading::Likely, moving, staying].map(|reading| mover(cause, is_sure, reading))
+        };
+        let [wal, time, asked] = [Cause::Wal, Cause::Time, Cause::Requested].map(Some);
+        assert_eq!(of(asked, false), [None, wal, None]);
+        assert_eq!(of(time, false), [time, time, None]);
+        assert_eq!(of(None, false), [wal, wal, None]);
+        assert_eq!((of(asked, true), of(wal, true)), ([None; 3], [wal; 3]));
     }
 }

@@ -1,7 +1,7 @@
 //! From scenarios to simulated runs, and from these to predictions.
 
 use super::base::Base;
-use super::base_checkpoint::CauseReading;
+use super::base_checkpoint::{BaseCheckpoint, CauseReading};
 use super::outcome::{RunOutcome, Switch};
 use super::own;
 use super::pace::shown::segments_of;
@@ -113,7 +113,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<(Way, S
     let naps = by_clock(timed).into_iter().filter(|_| has_clock);
     let late = Timed { late_segments: 1, ..timed };
     let late = may_overlap(base, timed, geometry).then_some(late);
-    let other = (doubtful(base) > 0).then_some(Timed { reading: CauseReading::Other, ..timed });
+    let readings = other_readings(base).map(|reading| Timed { reading, ..timed });
     let without_volume = Timed { late_segments: FAR_SEGMENTS, ..timed };
     // What looks like volume may have been the clock, whose checkpoints are as even where the load is.
     let only_clock =
@@ -126,7 +126,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<(Way, S
         .chain(late)
         .chain(backups_at_once(base, timed))
         .chain(naps)
-        .chain(other)
+        .chain(readings)
         .chain(only_clock)
         .map(with);
     // Where all causes are certain, those by volume are known to move.
@@ -368,6 +368,14 @@ fn across_switches((low, high): (u64, u64), outcome: &RunOutcome, segment: u64) 
 /// Checkpoints of the range whose cause is not certain.
 fn doubtful(base: &Base) -> u64 {
     base.own_checkpoints().filter(|own| own.is_doubtful()).count() as u64
+}
+
+/// The ways to read those, beside the likely one, as far as they come to something else.
+fn other_readings(base: &Base) -> impl Iterator<Item = CauseReading> {
+    CauseReading::ENDS.into_iter().filter(|reading| {
+        let of = |own: &BaseCheckpoint, reading| own.moved_by(reading).is_some();
+        base.own_checkpoints().any(|own| of(own, *reading) != of(own, CauseReading::Likely))
+    })
 }
 
 /// What is only told: its range is that of all ways, or is not known.

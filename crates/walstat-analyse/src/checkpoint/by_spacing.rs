@@ -32,8 +32,12 @@ impl Spacing {
         let may_be_time = self.may_be_time(facts);
         let may_be_wal = self.may_be_wal(facts);
         if facts.is_late_in_segment() && facts.seconds.is_none() && self.timeout.is_none() {
-            // The first one of the range: nothing is known of a clock.
-            return verdict(Cause::Requested, Possible, neither(facts));
+            // The first one of the range: nothing is known of a clock. But nobody waits for one so long.
+            return if facts.is_paced(distance) {
+                verdict(Cause::Time, Possible, spread_late(facts))
+            } else {
+                verdict(Cause::Requested, Possible, neither(facts))
+            };
         }
         match (may_be_time, may_be_wal) {
             (false, false) => {
@@ -102,6 +106,10 @@ fn neither(facts: &Facts) -> Evidence {
         return Evidence::LateInSegment { seconds: facts.seconds_in_segment };
     }
     Evidence::SoonerThanOthers { seconds, segments: facts.segments.unwrap_or(0) }
+}
+
+fn spread_late(facts: &Facts) -> Evidence {
+    Evidence::SpreadLateInSegment { seconds: facts.seconds_in_segment }
 }
 
 fn took_its_time(facts: &Facts) -> Evidence {
@@ -194,6 +202,9 @@ mod tests {
         // The first one of a range, with nothing before it.
         let first = late(Facts { seconds: None, segments: None, ..asked });
         assert_eq!(judged_of(&[first]), [Some((Cause::Requested, Confidence::Possible))]);
+        // Nobody waits for one that is spread out: there is nothing left but the clock.
+        let spread = Facts { took: 26.0, ..first };
+        assert_eq!(judged_of(&[spread]), [Some((Cause::Time, Confidence::Possible))]);
     }
 
     #[test]
@@ -230,6 +241,20 @@ mod tests {
             facts.map(|facts| spacing.judge(&facts, version).map(|v| (v.cause, v.confidence)));
         let likely = |cause| Some((cause, Confidence::Likely));
         assert_eq!(told, [likely(Cause::Wal), likely(Cause::Requested)]);
+    }
+
+    /// The last one of a range, which began with a segment that a switch had begun.
+    #[test]
+    fn what_is_written_after_the_last_one_tells_too_who_takes_its_time() {
+        let last = |meanwhile, after| {
+            let facts = Facts { meanwhile, ..Facts::sample(1, 13, 0.0, 0.0) };
+            judged_of(&[facts.with_written_soon(after)])
+        };
+        let of = |cause, confidence| [Some((cause, confidence))];
+        let asked = of(Cause::Requested, Confidence::Likely);
+        let either = of(Cause::Wal, Confidence::Possible);
+        assert_eq!([last(56, 25 << 20), last(56, 20 << 20)], [asked, either]);
+        assert_eq!(last(40 << 20, 150 << 20), of(Cause::Wal, Confidence::Likely));
     }
 
     #[test]

@@ -48,6 +48,11 @@ pub enum Evidence {
         /// Seconds since then, at least.
         seconds: i64,
     },
+    /// The same, and it was spread out while others wrote, which nobody waits for.
+    SpreadLateInSegment {
+        /// Seconds since then, at least.
+        seconds: i64,
+    },
     /// Nothing was written since the previous checkpoint, and then neither time nor volume begins one.
     NothingBefore,
     /// It was complete when next to nothing had been written, although others went on to write.

@@ -56,6 +56,8 @@ pub(super) struct Facts {
     pub is_hurried: bool,
     /// Whether others went on to write: the next one came too soon for the clock.
     pub goes_on: bool,
+    /// Bytes that were written before the clock may begin the next one, where no record tells of a next one.
+    pub written_soon: u64,
 }
 
 /// So much is written from one checkpoint to the next if nothing happens: its record, two snapshots of
@@ -145,6 +147,7 @@ impl Facts {
             goes_on: next.and_then(|next| next.checkpoint.as_ref()).is_some_and(|next| {
                 next.seen.says.time.second() - time.second() < SOONEST_BY_CLOCK
             }),
+            written_soon: written_soon(found, index, time, clock),
         })
     }
 
@@ -168,7 +171,14 @@ impl Facts {
             is_queued: false,
             is_hurried: false,
             goes_on: false,
+            written_soon: 0,
         }
+    }
+
+    /// The same, as the last one, with so much written soon after it.
+    #[cfg(test)]
+    pub(super) fn with_written_soon(self, written_soon: u64) -> Facts {
+        Facts { written_soon, ..self }
     }
 
     /// The same, with so much written while it went on, and others that write on.
@@ -210,7 +220,9 @@ impl Facts {
     /// Bytes that were written while it went on, where it was done at once although others went on to write.
     pub(super) fn done_at_once(&self, distance: u64) -> Option<u64> {
         let is_fast = (self.meanwhile as f64) < distance as f64 * FAST;
-        let is_alone = !self.is_hurried && self.goes_on;
+        // After the last one of all, where so much was soon written as one that takes its time has meanwhile.
+        let goes_on = self.goes_on || self.written_soon as f64 >= distance as f64 * PACED;
+        let is_alone = !self.is_hurried && goes_on;
         (is_fast && is_alone && self.is_too_soon_for_the_clock()).then_some(self.meanwhile)
     }
 
@@ -220,6 +232,12 @@ impl Facts {
             && self.is_too_soon_for_the_clock()
             && self.segments.is_some_and(|segments| segments > 0)
             && !self.is_late_in_segment()
+    }
+
+    /// Whether it took its time while others wrote, as none does that somebody waits for.
+    pub(super) fn is_paced(&self, distance: u64) -> bool {
+        let most = (distance as f64 * PACED).max(MEANWHILE as f64);
+        self.meanwhile as f64 >= most && self.took >= LEAST_SPREAD
     }
 
     fn is_too_soon_for_the_clock(&self) -> bool {
@@ -271,6 +289,27 @@ fn seconds_in_segment(redo: Lsn, segment_bytes: u64, before: Option<Lsn>, clock:
     let is_free = before.is_none_or(|record| record < begun);
     let seconds = |(from, to): (Anchor, Time)| to.0.saturating_sub(from.time.0) / SECOND;
     times.filter(|_| is_free).map_or(0, seconds).max(0)
+}
+
+/// Bytes that were written after a checkpoint begun then, before the clock may begin the next one; 0 where a
+/// record tells of a next one.
+fn written_soon(found: &Cycles, index: usize, begun: Time, clock: &TimeMap) -> u64 {
+    let is_last = found.cycles.get(index + 1).is_none_or(|next| next.checkpoint.is_none());
+    let own = found.cycles.get(index).filter(|_| is_last);
+    let Some((own, last)) = own.zip(found.cycles.last()) else { return 0 };
+    let mut soon = own.start.0..last.end.0;
+    while soon.start < soon.end {
+        let middle = soon.end - (soon.end - soon.start) / 2;
+        let is_soon = clock
+            .at(Lsn(middle))
+            .is_some_and(|time| time.second() - begun.second() < SOONEST_BY_CLOCK);
+        if is_soon {
+            soon.start = middle;
+        } else {
+            soon.end = middle - 1;
+        }
+    }
+    found.written(own.start, Lsn(soon.start))
 }
 
 /// What is regular about a range's checkpoints.

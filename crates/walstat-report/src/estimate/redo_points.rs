@@ -105,40 +105,100 @@ impl Apart {
     }
 }
 
-/// What began those of which nothing is known for sure: somebody's request where that began all
-/// others. A range that begins in mid-cycle shows less of why its first ones began than the whole WAL does.
-pub(crate) fn usual_cause(verdicts: &[Option<Verdict>]) -> Option<Cause> {
-    let is_begun = |verdict: &&Verdict| {
-        !matches!(verdict.cause, Cause::Shutdown | Cause::EndOfRecovery | Cause::ShutdownOrRecovery)
-            && verdict.evidence != Evidence::BackupFromRedoPoint
+/// What began those of which nothing is known for sure: somebody's request where that began all others, and
+/// most of all. A range that begins in mid-cycle shows less of why its first ones began than the whole WAL
+/// does.
+pub(crate) fn usual_cause(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Option<Cause> {
+    let is_begun = |cycle: &Cycle, verdict: Option<Verdict>| {
+        let is_shutdown = cycle.checkpoint.as_ref().is_some_and(|ended| ended.seen.is_shutdown);
+        let is_other = |verdict: Verdict| {
+            verdict.evidence == Evidence::BackupFromRedoPoint
+                || matches!(
+                    verdict.cause,
+                    Cause::Shutdown | Cause::EndOfRecovery | Cause::ShutdownOrRecovery
+                )
+        };
+        cycle.redo.is_some() && !is_shutdown && !verdict.is_some_and(is_other)
     };
-    let sure = verdicts.iter().flatten().filter(|verdict| verdict.is_sure());
-    let mut known = sure.filter(is_begun).peekable();
-    known.peek()?;
-    known.all(|verdict| verdict.cause == Cause::Requested).then_some(Cause::Requested)
+    let begun: Vec<Option<Verdict>> = cycles
+        .iter()
+        .zip(verdicts)
+        .filter(|(cycle, verdict)| is_begun(cycle, **verdict))
+        .map(|(_, verdict)| *verdict)
+        .collect();
+    let sure: Vec<Cause> =
+        begun.iter().flatten().filter(|own| own.is_sure()).map(|own| own.cause).collect();
+    let is_most = sure.len() * 2 > begun.len();
+    (is_most && sure.iter().all(|cause| *cause == Cause::Requested)).then_some(Cause::Requested)
+}
+
+/// Where a page was changed last before its image, and where that is.
+pub(crate) type Due = (Lsn, Lsn);
+
+/// Where the last redo point before the range lies: of a range that begins in mid-cycle the record of its
+/// checkpoint may tell; else it is taken for where the range begins.
+pub(crate) fn before_range(cycles: &[Cycle]) -> Lsn {
+    let Some(first) = cycles.first() else { return Lsn(0) };
+    record_before(first).map_or(first.start, |redo| redo.min(first.start))
+}
+
+/// Where it lies at the earliest, if no record tells: pages that have an image before the range's first redo
+/// point were changed before it.
+pub(crate) fn earliest_before_range(cycles: &[Cycle], due: &[Due]) -> Option<Lsn> {
+    let first = cycles.first().filter(|first| first.redo.is_none())?;
+    let images = due.iter().filter(|(_, lsn)| *lsn < first.end);
+    // One that began in the range and never ended has pages that were changed in it.
+    let of_range = images.clone().map(|(changed, _)| *changed).filter(|lsn| *lsn > first.start);
+    let until = of_range.max().unwrap_or(first.end);
+    let older = images.filter(|(changed, lsn)| *changed <= first.start && *lsn < until);
+    let changes: Vec<Lsn> = older.map(|(changed, _)| *changed).collect();
+    let is_told = record_before(first).is_some() || changes.len() < AGAIN;
+    changes.into_iter().max().filter(|_| !is_told)
+}
+
+/// The redo point of the checkpoint whose record lies in the first cycle, which begins after it.
+fn record_before(first: &Cycle) -> Option<Lsn> {
+    let ended = first.checkpoint.as_ref().filter(|_| first.redo.is_none());
+    ended.map(|ended| ended.seen.says.redo)
+}
+
+/// A redo point between two others of which no record tells, since its checkpoint was not complete when the
+/// server crashed or the range ended: if images show it, since pages that were changed after the first have
+/// one again.
+fn unfinished(from: Lsn, to: Lsn, due: &[Due]) -> Option<Lsn> {
+    let again =
+        || due.iter().filter(|(changed, lsn)| *changed > from && lsn > changed && *lsn < to);
+    let newest_change = again().map(|(changed, _)| *changed).max()?;
+    let first_image = again().map(|(_, lsn)| *lsn).min()?;
+    (newest_change <= first_image && again().count() >= AGAIN).then_some(first_image)
 }
 
 impl RedoPoints {
-    /// Those that lie between these cycles.
+    /// Those after the one before the range, which lies at `before`: between these cycles, and those of which
+    /// only images tell.
     pub(crate) fn of(
         cycles: &[Cycle],
         verdicts: &[Option<Verdict>],
+        (before, due): (Lsn, &[Due]),
         reading: CauseReading,
     ) -> RedoPoints {
         let mut redo = RedoPoints::default();
         let start = cycles.first().map_or(Lsn(0), |cycle| cycle.start);
-        let mut last = RedoPoint::at(start);
-        let usual = usual_cause(verdicts);
+        let mut last = RedoPoint::at(before);
+        let usual = usual_cause(cycles, verdicts);
         for (cycle, verdict) in cycles.iter().zip(verdicts).skip(1) {
             let Some(lsn) = cycle.redo else { continue };
             let is_shutdown = cycle.checkpoint.as_ref().is_some_and(|c| c.seen.is_shutdown);
+            if is_shutdown {
+                last = redo.with_unfinished(last, lsn, due, usual, reading);
+            }
             let is_sure = verdict.is_some_and(|verdict| verdict.is_sure());
             // Where all others were asked for, so was probably one of which nothing is known.
             let known = verdict.filter(|verdict| usual.is_none() || verdict.is_sure());
             let cause = known.map(|verdict| verdict.cause).or(usual);
             let mover = mover(cause, is_sure, reading).filter(|_| !is_shutdown);
             // The way to it from where the range begins is none that volume makes.
-            let is_known = verdict.is_some() || last.lsn > start;
+            let is_known = verdict.is_some() || last.lsn != start;
             if mover == Some(Cause::Wal) && is_known {
                 redo.distance = redo.distance.max((lsn.0 - last.lsn.0) as f64);
             }
@@ -154,31 +214,29 @@ impl RedoPoints {
             last = last.followed_by(lsn, begun);
             redo.points.push(last);
         }
+        redo.with_unfinished(last, Lsn::MAX, due, usual, reading);
         redo
     }
 
-    /// With the one that had begun and was not complete where the range ends, if images show it: pages that
-    /// were changed since the last one have an image again.
-    pub(crate) fn with_unfinished(
-        mut self,
-        start: Lsn,
+    /// With the one after `last` that had begun and was not complete at `end`, if images show it; the last
+    /// one then.
+    fn with_unfinished(
+        &mut self,
+        last: RedoPoint,
+        end: Lsn,
+        due: &[Due],
         usual: Option<Cause>,
-        images: &[(Lsn, Lsn)],
         reading: CauseReading,
-    ) -> RedoPoints {
-        let last = self.points.last().copied().unwrap_or(RedoPoint::at(start));
-        let again = || images.iter().filter(|(changed, lsn)| *changed > last.lsn && lsn > changed);
-        let newest_change = again().map(|(changed, _)| *changed).max();
-        let first_image = again().map(|(_, lsn)| *lsn).min();
-        let fits = newest_change.zip(first_image).filter(|(changed, image)| changed <= image);
-        let Some((_, lsn)) = fits.filter(|_| again().count() >= AGAIN) else { return self };
+    ) -> RedoPoint {
+        let Some(lsn) = unfinished(last.lsn, end, due) else { return last };
         let mover = mover(usual, false, reading);
-        if mover == Some(Cause::Wal) && last.lsn > start {
+        if mover == Some(Cause::Wal) && !self.points.is_empty() {
             self.distance = self.distance.max((lsn.0 - last.lsn.0) as f64);
         }
         let stays = if usual.is_some() { Begun::Asked } else { Begun::Otherwise };
-        self.points.push(last.followed_by(lsn, mover.map_or(stays, Begun::By)));
-        self
+        let next = last.followed_by(lsn, mover.map_or(stays, Begun::By));
+        self.points.push(next);
+        next
     }
 
     /// How many there are.
@@ -288,6 +346,10 @@ impl Come {
 mod tests {
     use super::*;
     use walstat_analyse::checkpoint::cause::Confidence;
+    use walstat_analyse::checkpoint::{EndedCheckpoint, EventsSince};
+    use walstat_analyse::deferred_log::CheckpointSeen;
+    use walstat_format::payload::Time;
+    use walstat_format::payload::checkpoint::Checkpoint;
 
     /// Two by volume, one that stays, two by volume; 100 bytes apart.
     fn points() -> RedoPoints {
@@ -359,16 +421,79 @@ mod tests {
         assert!(stays(150, 250, Without::Backups) && !stays(150, 250, Without::Asked));
     }
 
+    fn due(images: &[(u64, u64)]) -> Vec<Due> {
+        images.iter().map(|&(changed, lsn)| (Lsn(changed), Lsn(lsn))).collect()
+    }
+
     #[test]
     fn images_show_a_checkpoint_that_is_not_complete_yet() {
         let of = |images: &[(u64, u64)]| {
-            let images: Vec<(Lsn, Lsn)> = images.iter().map(|&(a, b)| (Lsn(a), Lsn(b))).collect();
-            points().with_unfinished(Lsn(0), None, &images, CauseReading::Likely).all()
+            let (mut redo, images) = (points(), due(images));
+            let last = redo.points[4];
+            redo.with_unfinished(last, Lsn::MAX, &images, None, CauseReading::Likely);
+            redo.all()
         };
         assert_eq!(of(&[(510, 610), (520, 605), (590, 620)]), 6);
         assert_eq!(of(&[(510, 610), (520, 605)]), 5, "too few");
         assert_eq!(of(&[(510, 610), (520, 605), (615, 620)]), 5, "no place fits");
         assert_eq!(of(&[(450, 610), (420, 605), (490, 620)]), 5, "another one explains them");
+    }
+
+    /// The one that never ended was by volume: it goes, that of the recovery stays.
+    #[test]
+    fn images_show_a_checkpoint_that_a_crash_cut_off() {
+        let mut cycles = cycles(&[100, 300]);
+        cycles[2] = ended(Lsn(300), Lsn(300), true);
+        let recovery = verdict(Cause::EndOfRecovery, Confidence::Likely);
+        let verdicts = [None, verdict(Cause::Wal, Confidence::Likely), recovery];
+        let images = due(&[(110, 210), (120, 205), (190, 220), (230, 310), (240, 320), (250, 330)]);
+        let redo = RedoPoints::of(&cycles, &verdicts, (Lsn(10), &images), CauseReading::Likely);
+        let points: Vec<u64> = redo.points.iter().map(|point| point.lsn.0).collect();
+        assert_eq!((points, redo.moving()), (vec![100, 205, 300], 2));
+        let none = Apart::times(None);
+        assert!(redo.has_any(Lsn(110), Lsn(210)) && !redo.stays_any(Lsn(110), Lsn(210), none));
+        assert!(redo.stays_any(Lsn(230), Lsn(310), none));
+    }
+
+    #[test]
+    fn what_lies_before_a_range_that_begins_in_mid_cycle_is_told_by_a_record_or_by_images() {
+        let begun = Cycle { start: Lsn(1000), end: Lsn(2000), ..Cycle::default() };
+        let images = due(&[(300, 1100), (420, 1200), (410, 1900), (900, 2100), (1500, 2100)]);
+        let before = |first: &Cycle, images: &[Due]| {
+            let cycles = [first.clone()];
+            let earliest = earliest_before_range(&cycles, images);
+            (before_range(&cycles).0, earliest.map(|lsn| lsn.0))
+        };
+        assert_eq!(before(&begun, &images), (1000, Some(420)));
+        assert_eq!(before(&begun, &images[1..]), (1000, None), "too few");
+        let told = Cycle { checkpoint: ended(Lsn(450), Lsn(1050), false).checkpoint, ..begun };
+        assert_eq!(before(&told, &images), (450, None));
+        // A redo point in the range that no record tells: what lies after it was changed later.
+        let begun = Cycle { checkpoint: None, ..told };
+        let unfinished = due(&[(300, 1100), (420, 1200), (410, 1300), (1400, 1700), (900, 1800)]);
+        assert_eq!(before(&begun, &unfinished), (1000, Some(420)));
+        let at_redo = Cycle { redo: Some(Lsn(1000)), ..begun };
+        assert_eq!(before(&at_redo, &images), (1000, None));
+    }
+
+    fn ended(redo: Lsn, lsn: Lsn, is_shutdown: bool) -> Cycle {
+        let says = Checkpoint {
+            redo,
+            timeline: 1,
+            previous_timeline: 1,
+            full_page_writes: true,
+            wal_level: None,
+            next_xid: 1000,
+            next_oid: 20_000,
+            next_multixact: (1, 0),
+            oldest_xid: 700,
+            oldest_multixact: 1,
+            time: Time(0),
+            oldest_active_xid: 0,
+        };
+        let seen = CheckpointSeen { is_shutdown, previous: Lsn(8), says };
+        let ended = EndedCheckpoint { lsn, end: lsn, seen, since: EventsSince::default() };
+        Cycle { redo: Some(redo), checkpoint: Some(ended), ..Cycle::default() }
     }
 
     fn cycles(redo: &[u64]) -> Vec<Cycle> {
@@ -388,13 +513,17 @@ mod tests {
         let asked = verdict(Cause::Requested, Confidence::Likely);
         let maybe = verdict(Cause::Wal, Confidence::Possible);
         let of = |verdicts: &[Option<Verdict>]| {
-            RedoPoints::of(&cycles(&[100, 200, 300]), verdicts, CauseReading::Likely)
+            let before = (Lsn(10), &[][..]);
+            RedoPoints::of(&cycles(&[100, 200, 300]), verdicts, before, CauseReading::Likely)
         };
         for verdicts in [[None, None, asked, asked], [None, asked, asked, maybe]] {
             let found = of(&verdicts);
             assert_eq!((found.asked(), found.moving(), found.has_volume()), (3, 0, false));
             assert!(!found.stays_any(Lsn(50), Lsn(350), Apart::without(Without::Asked)));
         }
+        // One that was asked for says nothing of the others.
+        let one = of(&[None, None, asked, None]);
+        assert_eq!((one.asked(), one.moving()), (1, 2));
         let by_volume = of(&[None, None, verdict(Cause::Wal, Confidence::Likely), asked]);
         assert_eq!((by_volume.asked(), by_volume.moving(), by_volume.distance), (1, 2, 100.0));
     }

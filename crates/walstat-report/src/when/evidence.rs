@@ -53,6 +53,7 @@ pub(crate) fn sentence(evidence: &Evidence) -> String {
         Evidence::NothingBefore
         | Evidence::DoneAtOnce { .. }
         | Evidence::TookItsTime { .. }
+        | Evidence::SpreadLateInSegment { .. }
         | Evidence::UnderLoad { .. }
         | Evidence::TimeoutOver { .. }
         | Evidence::SegmentsFilled { .. }
@@ -77,6 +78,10 @@ fn of_distance(evidence: &Evidence) -> String {
             "{seconds} s and {segments} segments after the previous checkpoint; it was spread out while \
              sessions went on writing, so nobody waited for it, and it came too soon for any \
              checkpoint_timeout"
+        ),
+        Evidence::SpreadLateInSegment { seconds } => format!(
+            "its segment had begun {seconds} s earlier, too long ago for max_wal_size, and it was spread out \
+             while sessions went on writing, so nobody waited for it"
         ),
         Evidence::UnderLoad { seconds, segments, checkpoints } => format!(
             "{seconds} s and {segments} segments after the previous checkpoint while others wrote, like \

@@ -132,7 +132,7 @@ fn what_is_not_certain_is_read_both_ways() {
         let settings = Settings { checkpoints: Checkpoints::Timed(timed), ..Settings::default() };
         replay(&trace, &base, &[settings]).pop().expect("one run").redo_points.len()
     };
-    assert_eq!((doubtful(CauseReading::Likely), doubtful(CauseReading::Other)), (0, 1));
+    assert_eq!((doubtful(CauseReading::Likely), doubtful(CauseReading::Staying)), (0, 1));
 }
 
 #[test]
