@@ -386,7 +386,7 @@ fn settings_are_those_of_the_release() {
 /// is broken before that.
 #[test]
 fn a_database_is_broken_whatever_becomes_of_its_drop() {
-    for name in ["pg9.6-mixed", "pg11-mixed", "pg14-mixed"] {
+    for name in ["pg11-mixed", "pg14-mixed"] {
         let wal = sample(name).wal;
         let drop = events(&wal, &["--event", "drop_database"]).pop().expect("a drop");
         let words = ["-e", key(&drop, "commit_lsn"), "-x", key(&drop, "xid")];
