@@ -1,11 +1,11 @@
 //! Arguments of `walstat events`.
 
 use super::name_sources::NameArgs;
+use super::outputs::Outputs;
 use super::relation::{self, RelationArg};
 use super::source::SourceArgs;
 use super::values::named;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
 use walstat_analyse::events::EventKind;
 
 const START_HELP: &str = "Read from here on: names that the WAL before it tells are not learnt, nor what \
@@ -27,19 +27,9 @@ pub struct EventsArgs {
     /// Names of relations
     #[command(flatten)]
     pub names: NameArgs,
-    /// Format
-    #[arg(
-        short,
-        long,
-        value_name = "F",
-        value_enum,
-        default_value_t = EventsFormat::Table,
-        help_heading = "Output"
-    )]
-    pub format: EventsFormat,
-    /// Write to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub output: Option<PathBuf>,
+    /// Formats, and where they are written to
+    #[command(flatten)]
+    pub outputs: Outputs<EventsFormat>,
 }
 
 /// Which events: those that pass all filters.
@@ -62,14 +52,15 @@ pub struct ChoiceArgs {
     pub xid: Option<u32>,
     /// Only events of this table or index: tablespace/database/relfilenode, or a name that it had then,
     /// like public.orders
-    #[arg(short = 'R', long, value_name = "T/D/R|NAME", value_parser = relation::parse)]
+    #[arg(short = 'R', long, value_name = "T/D/R|NAME", value_parser = relation::parse_printed)]
     pub relation: Option<RelationArg>,
 }
 
 /// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum EventsFormat {
     /// For people, with the lines for the server's configuration
+    #[default]
     Table,
     /// One object
     Json,

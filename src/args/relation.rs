@@ -45,6 +45,17 @@ pub fn parse(text: &str) -> Result<RelationArg, String> {
     asked.ok_or_else(|| EXPECTED.to_owned())
 }
 
+/// The same, or a name with `"` in it as a list prints it, which is none of SQL.
+pub fn parse_printed(text: &str) -> Result<RelationArg, String> {
+    parse(text).or_else(|error| match text.contains('"') {
+        true => {
+            let text = text.to_owned();
+            Ok(RelationArg::Name(Identifiers { parts: vec![text.clone()], text }))
+        }
+        false => Err(error),
+    })
+}
+
 fn file(text: &str) -> Option<RelFileLocator> {
     let numbers: Vec<u32> = text.split('/').map(str::parse).collect::<Result<_, _>>().ok()?;
     match numbers.as_slice() {

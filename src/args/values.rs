@@ -32,12 +32,16 @@ pub fn named<T: Copy + Send + Sync + 'static>(
         .try_map(move |text| find(text).ok_or_else(|| "expected one of the values".to_owned()))
 }
 
-/// `, did you mean "X"?` for the name most like `text`, if one is.
+/// `, did you mean "X"?` for the name most like `text`, if one is. Quotes of its own belong to it, and stand
+/// alone.
 pub fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> String {
     let wanted = text.to_ascii_lowercase();
     let score = |name: &str| strsim::jaro_winkler(&wanted, &name.to_ascii_lowercase());
     let best = names.map(|name| (score(name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
     match best {
+        Some((score, name)) if score > 0.7 && name.contains('"') => {
+            format!(", did you mean {name}?")
+        }
         Some((score, name)) if score > 0.7 => format!(", did you mean \"{name}\"?"),
         _ => String::new(),
     }

@@ -4,10 +4,9 @@ use super::problems::tell_first_problems;
 use super::read::{self, Read};
 use crate::args::events::{ChoiceArgs, EventsArgs, EventsFormat};
 use crate::args::relation::{Identifiers, RelationArg, quoted};
-use crate::args::values::nearest;
+use crate::args::values::{When, nearest};
 use crate::failure::{Exit, Failure};
-use crate::output::inputs::refuse_to_overwrite;
-use crate::output::{file_of, tell, write_unstyled};
+use crate::output::tell;
 use crate::render::number::grouped;
 use crate::render::visible::visible;
 use crate::render::{events, json};
@@ -29,22 +28,25 @@ use walstat_report::model::{CommandName, Unreadable};
 
 /// Runs the command.
 pub fn run(args: &EventsArgs) -> Result<Exit, Failure> {
-    let output = file_of(args.output.as_deref());
-    refuse_to_overwrite(output, args.source.inputs().chain(args.names.inputs()))?;
+    args.outputs.refuse_to_overwrite(args.source.inputs().chain(args.names.inputs()))?;
     let result = gather(args);
     if let Err(failure) = &result
         && failure.is_unreadable()
-        && args.format == EventsFormat::Json
     {
         let answer = Unreadable::new(CommandName::Events, failure.to_string());
-        write_unstyled(output, |out| json::render(&answer, out))?;
+        let mut json = args.outputs.all.iter().filter(|it| it.format == EventsFormat::Json);
+        json.try_for_each(|output| {
+            output.write(false, When::Never, |out| json::render(&answer, out))
+        })?;
     }
     let report = result?;
-    write_unstyled(output, |out| match args.format {
-        EventsFormat::Table => events::table(&report, out),
-        EventsFormat::Json => json::render(&report, out),
-        EventsFormat::Ndjson => events::lines(&report, out),
-        EventsFormat::Csv => events::csv(&report, out),
+    args.outputs.all.iter().try_for_each(|output| {
+        output.write(false, When::Never, |out| match output.format {
+            EventsFormat::Table => events::table(&report, out),
+            EventsFormat::Json => json::render(&report, out),
+            EventsFormat::Ndjson => events::lines(&report, out),
+            EventsFormat::Csv => events::csv(&report, out),
+        })
     })?;
     for note in &report.warnings {
         tell(&format!("walstat: {}", visible(note)));
@@ -191,10 +193,13 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
         RelationArg::File(file) => return [event.file, event.new_file].contains(&Some(*file)),
         RelationArg::Name(name) => &name.parts,
     };
+    // A schema or database that is not known may be the one that was asked for.
     let is_called = |database: &Option<Arc<str>>, schema: &Option<Arc<str>>, name: Option<&str>| {
-        let own = [database.as_deref(), schema.as_deref(), name];
-        let asked = asked.iter().map(|part| Some(part.as_str()));
-        own.into_iter().skip(own.len().saturating_sub(asked.len())).eq(asked)
+        let Some((table, places)) = asked.split_last() else { return false };
+        let own = [schema.as_deref(), database.as_deref()];
+        let mut places = places.iter().rev().zip(own);
+        name == Some(table.as_str())
+            && places.all(|(asked, own)| own.is_none_or(|own| own == asked.as_str()))
     };
     let is_of_database = [EventKind::CreateDatabase, EventKind::DropDatabase].contains(&event.kind);
     let is_called_database = is_of_database
@@ -207,4 +212,56 @@ fn is_about(event: &TableEvent, relation: &RelationArg) -> bool {
     });
     own.into_iter().chain(others).any(|(database, schema, name)| is_called(database, schema, name))
         || is_called_database
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::relation;
+    use walstat_analyse::events::RecoveryTarget;
+    use walstat_analyse::finished_transactions::TransactionOutcome;
+
+    /// A drop of a table in a schema, in the database shop.
+    fn drop_of(schema: Option<&str>, table: &str) -> TableEvent {
+        TableEvent {
+            kind: EventKind::DropTable,
+            lsn: Lsn(0),
+            xid: 700,
+            xids: [700].into(),
+            outcome: TransactionOutcome::Committed,
+            commit: None,
+            time: None,
+            was_prepared: false,
+            clock: None,
+            database: Some("shop".into()),
+            schema: schema.map(Arc::from),
+            table: Some(table.into()),
+            index: None,
+            names: Default::default(),
+            file: None,
+            new_file: None,
+            rows: None,
+            bytes: None,
+            target: RecoveryTarget { lsn: Lsn(0), xid: None, time: None, after: None },
+            is_irrevocable: false,
+        }
+    }
+
+    #[test]
+    fn a_schema_that_is_not_known_may_be_the_one_that_is_meant() {
+        let is_found = |event: &TableEvent, name: &str| {
+            is_about(event, &relation::parse(name).expect("a name"))
+        };
+        for (name, known, unknown) in [
+            ("orders", true, true),
+            ("app.orders", true, true),
+            ("shop.app.orders", true, true),
+            ("public.orders", false, true),
+            ("store.app.orders", false, false),
+            ("app.items", false, false),
+        ] {
+            assert_eq!(is_found(&drop_of(Some("app"), "orders"), name), known, "{name}");
+            assert_eq!(is_found(&drop_of(None, "orders"), name), unknown, "{name}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use walstat_report::model::events::{EventRow, EventsReport};
 const LOSSES: [&str; 4] = ["drop_table", "truncate", "drop_database", "delete"];
 /// How a transaction stands that has not ended where the WAL does.
 const OPEN: &str = "in_progress";
-/// So many events are told how to recover to.
+/// So many moments are told how to recover to, and so many events of each.
 const TOLD: usize = 5;
 
 /// Writes a table for people, and what to put into the configuration.
@@ -43,13 +43,13 @@ pub fn table(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     recovery(report, out)
 }
 
-/// What happened on a timeline that was left may be what is looked for, and is not told above.
+/// What happened on another timeline may be what is looked for, and is not told above.
 fn elsewhere(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     for timeline in &report.other_timelines {
         writeln!(
             out,
-            "There is WAL of timeline {timeline} that the one followed has left: what was done there, and \
-             how it ended, -t {timeline} tells."
+            "There is WAL of timeline {timeline} too, which is not followed: what was done there, and how it \
+             ended, -t {timeline} tells."
         )?;
     }
     Ok(())
@@ -58,7 +58,7 @@ fn elsewhere(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
 /// Where recovery stops before the events for which somebody would want that.
 fn recovery(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let all = &report.events;
-    let Told { events: told, of, are_losses } = told(all);
+    let Told { moments: told, of, are_losses } = told(all);
     if told.is_empty() {
         return if all.iter().any(|row| row.outcome == OPEN) {
             writeln!(
@@ -71,8 +71,10 @@ fn recovery(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         };
     }
     let file = report.settings.file;
-    let (event, lines) = match told.len() {
-        1 => ("it", "this"),
+    let events: usize = told.iter().map(Vec::len).sum();
+    let (event, lines) = match (told.len(), events) {
+        (1, 1) => ("it", "this"),
+        (1, _) => ("them", "this"),
         _ => ("one of these events", "its lines alone"),
     };
     writeln!(
@@ -80,22 +82,24 @@ fn recovery(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
         "To stop right before {event}, put {lines} into {file} of a restored base backup"
     )?;
     writeln!(out, "(a server has one target, and takes the last that it finds).")?;
-    if told.len() < all.len() {
+    if events < all.len() {
         if told.len() < of {
-            let what = if are_losses { "took something away and committed" } else { "stayed" };
-            writeln!(out, "These are the last {} of the {of} events that {what}.", told.len())?;
+            let what = if are_losses { "took something away" } else { "did what stayed" };
+            writeln!(
+                out,
+                "These are the last {} of the {of} transactions that {what}.",
+                told.len()
+            )?;
         }
         writeln!(out, "For the lines of another event, give its transaction with -x.")?;
     }
-    for row in told {
-        settings(row, report, out)?;
-    }
-    Ok(())
+    told.iter().try_for_each(|moment| settings(moment, report, out))
 }
 
 /// Events that are told how to recover to.
 struct Told<'r> {
-    events: Vec<&'r EventRow>,
+    /// Those before which recovery stops at the same place, together.
+    moments: Vec<Vec<&'r EventRow>>,
     /// Of how many these are the last.
     of: usize,
     /// Whether they took something away.
@@ -105,27 +109,40 @@ struct Told<'r> {
 /// The last events that took something away; without any, the last ones. Not what was rolled back, nor what
 /// has not committed: nothing of it stayed, and a target before it would lose what committed meanwhile.
 fn told(events: &[EventRow]) -> Told<'_> {
+    let stays = |row: &EventRow| row.is_irrevocable || !["aborted", OPEN].contains(&&*row.outcome);
     let is_loss = |row: &&EventRow| {
         let is_temporary = row.schema.as_deref().is_some_and(|name| name.starts_with("pg_temp_"));
-        LOSSES.contains(&row.event.as_str()) && row.outcome == "committed" && !is_temporary
+        let is_done = row.outcome == "committed" || row.is_irrevocable;
+        LOSSES.contains(&row.event.as_str()) && is_done && !is_temporary
     };
     let losses: Vec<&EventRow> = events.iter().filter(is_loss).collect();
-    let stayed = events.iter().filter(|row| !["aborted", OPEN].contains(&row.outcome.as_str()));
     let are_losses = !losses.is_empty();
-    let all = if are_losses { losses } else { stayed.collect() };
-    let (of, first) = (all.len(), all.len().saturating_sub(TOLD));
-    Told { events: all.into_iter().skip(first).collect(), of, are_losses }
+    let all = if are_losses { losses } else { events.iter().filter(|row| stays(row)).collect() };
+    let mut moments: Vec<Vec<&EventRow>> = Vec::new();
+    for row in all {
+        let place = |row: &EventRow| row.recovery_target.recovery_target_lsn.clone();
+        let is_same = |moment: &&mut Vec<&EventRow>| {
+            moment.first().is_some_and(|first| place(first) == place(row) && first.xid == row.xid)
+        };
+        match moments.iter_mut().find(is_same) {
+            Some(moment) => moment.push(row),
+            None => moments.push(vec![row]),
+        }
+    }
+    let (of, first) = (moments.len(), moments.len().saturating_sub(TOLD));
+    Told { moments: moments.split_off(first), of, are_losses }
 }
 
-/// The lines of one event.
-fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
-    let target = &row.recovery_target;
-    let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
-    let zone = if row.time.is_some() { " UTC" } else { "" };
-    let time = moment(row.time.as_deref());
-    writeln!(out, "\n# {}{rows}, {}, {time}{zone}", row.event, name(row))?;
-    if !row.names.is_empty() {
-        writeln!(out, "# in this WAL it was called {}", visible(&row.names.join(", ")))?;
+/// The lines of the events of one moment.
+fn settings(moment: &[&EventRow], report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    let Some(row) = moment.first() else { return Ok(()) };
+    writeln!(out)?;
+    for row in moment.iter().take(TOLD) {
+        heading(row, out)?;
+    }
+    match moment.len().saturating_sub(TOLD) {
+        0 => {}
+        more => writeln!(out, "# and {} of this transaction", counted(more as u64, "more event"))?,
     }
     if row.is_before_backup {
         writeln!(
@@ -140,9 +157,47 @@ fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::R
              then ROLLBACK PREPARED"
         )?;
     }
+    target(row, report, out)
+}
+
+/// What an event was.
+fn heading(row: &EventRow, out: &mut dyn Write) -> io::Result<()> {
+    let rows = row.rows.map(|rows| format!(" of {}", counted(rows, "row"))).unwrap_or_default();
+    let zone = if row.time.is_some() { " UTC" } else { "" };
+    let time = moment(row.time.as_deref());
+    writeln!(out, "# {}{rows}, {}, {time}{zone}", row.event, name(row))?;
+    if row.is_irrevocable && row.outcome != "committed" {
+        writeln!(
+            out,
+            "# it did not commit, and the database is broken all the same (datconnlimit = -2, or its files \
+             are gone)"
+        )?;
+    }
+    // Its own name is one of all, where others are told.
+    let named = |last: &Option<String>| {
+        let parts = [&row.schema, last].map(Option::as_deref);
+        parts.into_iter().flatten().collect::<Vec<_>>().join(".")
+    };
+    let own = [named(&row.table), named(&row.index_name), named(&row.database)];
+    let others = row.names.iter().filter(|name| !own.contains(name));
+    let others: Vec<&str> = others.map(String::as_str).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "# in this WAL it was called {} too", visible(&others.join(", ")))
+}
+
+/// The lines themselves.
+fn target(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
+    let target = &row.recovery_target;
+    let mut inclusive = "off";
     if report.settings.has_lsn {
         writeln!(out, "recovery_target_lsn = '{}'", target.recovery_target_lsn)?;
     } else if let Some(xid) = &target.recovery_target_xid {
+        writeln!(out, "recovery_target_xid = '{xid}'")?;
+    } else if let Some(xid) = &target.after_xid {
+        inclusive = "on";
+        writeln!(out, "# recovery stops right after the last transaction that ended before it")?;
         writeln!(out, "recovery_target_xid = '{xid}'")?;
     } else {
         let place = &target.recovery_target_lsn;
@@ -151,7 +206,7 @@ fn settings(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::R
             "# no transaction ends at {place}, and this release knows no other target"
         );
     }
-    writeln!(out, "recovery_target_inclusive = off")?;
+    writeln!(out, "recovery_target_inclusive = {inclusive}")?;
     writeln!(out, "recovery_target_timeline = '{}'", target.recovery_target_timeline)
 }
 
@@ -186,4 +241,48 @@ pub fn lines(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
 /// Writes CSV: the plain columns.
 pub fn csv(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     csv::table(&report.events, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use walstat_report::model::events::RecoveryTarget;
+
+    fn drop_table(xid: u32, outcome: &str) -> EventRow {
+        let recovery_target =
+            RecoveryTarget { recovery_target_lsn: format!("0/{xid}"), ..RecoveryTarget::default() };
+        let (xid, outcome) = (xid.to_string(), outcome.to_owned());
+        EventRow {
+            xid,
+            outcome,
+            event: "drop_table".to_owned(),
+            recovery_target,
+            ..EventRow::default()
+        }
+    }
+
+    /// DROP SCHEMA CASCADE drops many tables at once.
+    #[test]
+    fn the_last_moments_are_told_not_the_last_events() {
+        let mut rows: Vec<EventRow> = (700..707).map(|xid| drop_table(xid, "committed")).collect();
+        rows.extend((0..20).map(|_| drop_table(710, "committed")));
+        rows.push(drop_table(711, "aborted"));
+        let Told { moments, of, are_losses } = told(&rows);
+        assert!(are_losses);
+        let counts: Vec<_> =
+            moments.iter().map(|rows| (rows[0].xid.as_str(), rows.len())).collect();
+        assert_eq!(counts, [("703", 1), ("704", 1), ("705", 1), ("706", 1), ("710", 20)]);
+        assert_eq!(of, 8);
+    }
+
+    #[test]
+    fn what_stays_is_told_whatever_became_of_the_transaction() {
+        for outcome in ["aborted", "in_progress"] {
+            let mut row = drop_table(700, outcome);
+            row.event = "drop_database".to_owned();
+            assert!(told(std::slice::from_ref(&row)).moments.is_empty(), "{outcome}");
+            row.is_irrevocable = true;
+            assert_eq!(told(std::slice::from_ref(&row)).moments.len(), 1, "{outcome}");
+        }
+    }
 }

@@ -216,7 +216,7 @@ fn rewritten_catalogs_are_followed_to_their_new_files() {
 fn a_copied_database_has_the_relations_of_its_original() {
     let mut story = Story::of(&VERSIONS[6]);
     story.insert(700, 0, 1, &ORDERS).commit(700);
-    story.copy_database(DATABASE, 77);
+    story.copy_database((DATABASE, 1663), (77, 1663));
     let names = story.names();
     let copy = RelFileLocator { database: 77, ..file(16384) };
     assert_eq!(names.relation(copy).map(|found| &*found.name), Some("orders"));

@@ -4,7 +4,7 @@
 use crate::support::fixtures::{Sample, fixtures, sample, samples};
 use crate::support::walstat;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 fn text(path: &Path) -> &str {
@@ -312,13 +312,13 @@ fn a_part_of_the_wal_tells_nothing_that_all_of_it_does_not() {
 #[test]
 fn timelines_that_were_left_are_said() {
     let wal = sample("timeline").wal;
-    let said = "There is WAL of timeline 1 that the one followed has left";
+    let said = "There is WAL of timeline 1 too, which is not followed";
     let shown =
         |words: &[&str]| walstat(&[&["events", text(&wal)], words].concat()).exits(0).stdout;
     assert!(shown(&[]).contains(said), "{}", shown(&[]));
     let none = shown(&["-R", "nowhere"]);
     assert!(none.contains("No such event") && none.contains(said), "{none}");
-    assert!(!shown(&["-t", "1"]).contains("timeline 1 that"), "{}", shown(&["-t", "1"]));
+    assert!(!shown(&["-t", "1"]).contains("timeline 1 too"), "{}", shown(&["-t", "1"]));
 }
 
 /// Deletes of few rows are no events, and that is said; names are offered as they are to be typed.
@@ -332,7 +332,10 @@ fn what_a_name_without_events_may_need_is_said() {
     assert!(!note(&["-R", "nowhere", "--event", "drop_table"]).contains(few));
     assert!(!note(&["-R", "nowhere", "--min-rows", "1"]).contains(few));
     let said = note(&["-R", "app.Weird name"]);
-    assert!(said.contains("did you mean \"app.\"Weird \"\"name\"\", tab\\tx\"\""), "{said}");
+    assert!(said.contains("did you mean app.\"Weird \"\"name\"\", tab\\tx\"?"), "{said}");
+    // As the list prints it, which is not as SQL writes it.
+    let listed = ["events", text(&wal), "-R", "app.Weird \"name\", tab\\tx"];
+    assert!(walstat(&listed).exits(0).stdout.contains("app.Weird \"name\", tab\\tx"));
 }
 
 /// These samples begin with the map of a system catalog that was rewritten, and go on to change its rows.
@@ -354,12 +357,12 @@ fn which_events_have_settings_is_said() {
         |words: &[&str]| walstat(&[&["events", text(&wal)], words].concat()).exits(0).stdout;
     let losses =
         events(&wal, &["--min-rows", "1", "--event", "drop_table,truncate,delete,drop_database"]);
-    let committed = losses.iter().filter(|event| event["outcome"] == "committed").count();
+    let committed = losses.iter().filter(|event| event["outcome"] == "committed");
+    let committed = committed.map(|event| key(event, "xid")).collect::<BTreeSet<_>>().len();
     assert!(committed > 5, "{committed}");
     let table = shown(&["--min-rows", "1"]);
-    let said = format!(
-        "These are the last 5 of the {committed} events that took something away and committed."
-    );
+    let said =
+        format!("These are the last 5 of the {committed} transactions that took something away.");
     assert!(table.contains(&said), "{said}: {table}");
     assert!(
         !shown(&["-x", key(&losses[0], "xid")]).contains("These are the last"),
@@ -377,6 +380,69 @@ fn settings_are_those_of_the_release() {
     assert!(table("pg11-mixed").contains(" into recovery.conf of"));
     let new = table("pg12-mixed");
     assert!(new.contains(" into postgresql.conf of") && new.contains("recovery_target_lsn = '"));
+}
+
+/// The files of a database are gone before DROP DATABASE commits, and where the release marks it first, it
+/// is broken before that.
+#[test]
+fn a_database_is_broken_whatever_becomes_of_its_drop() {
+    for name in ["pg11-mixed", "pg14-mixed"] {
+        let wal = sample(name).wal;
+        let drop = events(&wal, &["--event", "drop_database"]).pop().expect("a drop");
+        let words = ["-e", key(&drop, "commit_lsn"), "-x", key(&drop, "xid")];
+        let shown = walstat(&[&["events", text(&wal)], &words[..]].concat()).exits(0).stdout;
+        let said = "# it did not commit, and the database is broken all the same";
+        assert!(shown.contains(" in_progress ") && shown.contains(said), "{name}: {shown}");
+        assert!(shown.contains("\nrecovery_target_"), "{name}: {shown}");
+        let notes = report(&wal, &words)["notes"].to_string();
+        assert!(
+            notes.contains("DROP DATABASE did not commit") && notes.contains("gone"),
+            "{notes}"
+        );
+        let whole = report(&wal, &[])["notes"].to_string();
+        assert!(!whole.contains("DROP DATABASE did not commit"), "{whole}");
+    }
+}
+
+/// 9.6 has no place to stop at, and no transaction ends where the files of a database are removed.
+#[test]
+fn recovery_before_a_dropped_database_stops_after_the_transaction_before_it() {
+    let sample = sample("pg9.6-mixed");
+    let drop = events(&sample.wal, &["--event", "drop_database"]).pop().expect("a drop");
+    let place = key(&drop["recovery_target"], "recovery_target_lsn");
+    let records = records(&sample);
+    let is_end = |record: &&Record| ["COMMIT", "ABORT"].contains(&&*record.record);
+    let before = records.range(..place.to_owned()).rev().map(|(_, record)| record);
+    let last = before.into_iter().find(is_end).expect("the end of a transaction");
+    for threads in ["1", "3"] {
+        let words = ["events", text(&sample.wal), "--event", "drop_database", "-j", threads];
+        let shown = walstat(&words).exits(0).stdout;
+        let lines =
+            format!("recovery_target_xid = '{}'\nrecovery_target_inclusive = on\n", last.xid);
+        assert!(shown.contains(&lines), "{lines}: {shown}");
+    }
+    // A backup that began after that transaction never meets its end.
+    let label = std::fs::read_to_string(fixtures().join("backup/base/backup_label"));
+    let label = label.expect("a label").replace("0/800028", place);
+    let backup = tempfile::tempdir().expect("a directory");
+    std::fs::write(backup.path().join("backup_label"), label).expect("a label");
+    let backup = text(backup.path());
+    let words = ["--event", "drop_database", "--data-directory", backup];
+    let shown = walstat(&[&["events", text(&sample.wal)], &words[..]].concat()).exits(0).stdout;
+    assert!(shown.contains("this release knows no other target"), "{shown}");
+}
+
+/// Several outputs come from one run.
+#[test]
+fn each_output_belongs_to_the_format_before_it() {
+    let wal = sample("pg14-mixed").wal;
+    let here = tempfile::tempdir().expect("a directory");
+    let file = here.path().join("events.json");
+    let words = ["events", text(&wal), "-f", "json", "-o", text(&file), "-f", "table"];
+    let table = walstat(&words).exits(0).stdout;
+    assert_eq!(table, walstat(&["events", text(&wal)]).exits(0).stdout);
+    let json: Value = serde_json::from_slice(&std::fs::read(&file).expect("a file")).expect("JSON");
+    assert_eq!(json["events"], Value::from(events(&wal, &[])));
 }
 
 /// The backup that names come from is of no use for what happened before it.

@@ -337,3 +337,18 @@ fn what_makes_no_sense_is_usage_and_what_cannot_be_read_says_so() {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
 }
+
+/// 9.6 knows no `recovery_target_lsn`.
+#[test]
+fn an_lsn_is_no_target_of_a_release_that_knows_none() {
+    let wal = sample("pg9.6-mixed").wal;
+    let bare = told(&window(&[&wal], &[]));
+    let commit = bare["timelines"][0]["last_commit_lsn"].as_str().expect("a commit");
+    for exclusive in [&[][..], &["--target-exclusive"]] {
+        let asked = [&["--target", commit], exclusive].concat();
+        let target = told(&window(&[&wal], &asked).exits(1))["target"].clone();
+        let why = target["why"].as_str().expect("why");
+        assert!(why.contains("PostgreSQL 9.6 knows no recovery_target_lsn"), "{target}");
+        assert!(target["stops_before_lsn"].is_null() && target["reachable"] == false, "{target}");
+    }
+}

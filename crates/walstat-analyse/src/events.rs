@@ -85,6 +85,8 @@ pub struct TableEvent {
     pub bytes: Option<u64>,
     /// Where recovery has to stop.
     pub target: RecoveryTarget,
+    /// Whether it stays, whatever becomes of the transaction.
+    pub is_irrevocable: bool,
 }
 
 /// A name that a relation had.
@@ -107,6 +109,17 @@ pub struct RecoveryTarget {
     pub xid: Option<u32>,
     /// `recovery_target_time`, inclusive or not, where that stops at the same place.
     pub time: Option<Time>,
+    /// Where no transaction ends there, the last one that ended before a database's files were removed.
+    pub after: Option<PlacedEnd>,
+}
+
+/// The record that ends a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlacedEnd {
+    /// Its start.
+    pub lsn: Lsn,
+    /// The transaction.
+    pub xid: u32,
 }
 
 /// All events, in the order of the WAL.

@@ -49,6 +49,8 @@ pub struct Match {
     pub end: Lsn,
     /// Whether it closes its segment.
     pub switch: bool,
+    /// The transaction that it ends.
+    pub ends: Option<u32>,
 }
 
 impl Target {
@@ -245,7 +247,8 @@ impl RecoveryWindow {
             now.add(record.lsn, ended);
         }
         let switch = record.header.is_switch();
-        let place = Match { lsn: record.lsn, end: record.end.aligned(), switch };
+        let ends = ended.map(|ended| ended.xid);
+        let place = Match { lsn: record.lsn, end: record.end.aligned(), switch, ends };
         if self.target.as_ref().is_some_and(|target| target.matches(record, ended)) {
             self.push(Item::Matches { first: place, last: place });
         }

@@ -5,6 +5,7 @@ use super::build::{Request, left_aside, rfc3339};
 use super::known::Known;
 use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
+use std::collections::BTreeSet;
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::events::{Events, Name, TableEvent, UnexplainedDrop};
@@ -66,6 +67,7 @@ pub fn report(
         ));
     }
     let other_timelines = left_aside(&plan).0.into_keys().collect();
+    let broken = broken_databases(&rows);
     let request = Request {
         command: CommandName::Events,
         dimensions: Dimensions::default(),
@@ -74,8 +76,24 @@ pub fn report(
         filters: Filters::default(),
     };
     let gathered = Gathered::plain(paths, plan, scanned);
-    let report = assemble(gathered, &request, &ReportOptions::default()).report;
+    let mut report = assemble(gathered, &request, &ReportOptions::default()).report;
+    report.notes.extend(broken);
     EventsReport::new(report, rows, warnings, settings, other_timelines)
+}
+
+/// Databases that no transaction has dropped, and that are lost all the same.
+fn broken_databases(rows: &[EventRow]) -> Option<String> {
+    let is_broken = |row: &&EventRow| row.is_irrevocable && row.outcome != "committed";
+    let broken = rows.iter().filter(is_broken).filter_map(|row| row.database.clone());
+    let broken: BTreeSet<String> = broken.collect();
+    let names: Vec<String> = broken.into_iter().collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "DROP DATABASE did not commit, and the database is broken all the same, since it had been marked \
+             as being dropped or lost files before: {}",
+            names.join(", ")
+        )
+    })
 }
 
 /// What is said of transactions whose changes of `pg_class` are not seen.
@@ -109,6 +127,8 @@ fn unexplained(drops: &[UnexplainedDrop]) -> Option<String> {
 fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
     let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
     let target = event.target;
+    // Recovery from the backup has to meet the end of that transaction.
+    let after = target.after.filter(|end| backup.is_none_or(|start| start <= end.lsn));
     EventRow {
         lsn: event.lsn.to_string(),
         commit_lsn: event.commit.map(|lsn| lsn.to_string()),
@@ -130,7 +150,9 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
             recovery_target_xid: target.xid.map(|xid| xid.to_string()),
             recovery_target_time: target.time.and_then(setting),
             recovery_target_timeline: plan.lineage.of_page(target.lsn),
+            after_xid: after.map(|end| end.xid.to_string()),
         },
+        is_irrevocable: event.is_irrevocable,
         was_prepared: event.was_prepared && event.outcome == TransactionOutcome::Committed,
         is_before_backup: backup.is_some_and(|start| target.lsn < start),
     }

@@ -1,6 +1,7 @@
 //! What the catalogs say at a moment, and what transactions have done to them by then.
 
 use super::story::{Class, Story, class_file, file};
+use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::lsn::Lsn;
 use walstat_format::version::VERSIONS;
@@ -176,4 +177,42 @@ fn a_copy_of_a_catalog_is_not_taken_for_it() {
     map.apply_to(&mut store);
     store.set_base(story.here(), 700);
     no_deeds(story.history(store), &story);
+}
+
+/// The pages of a new database follow in the WAL; `pg_namespace` of its template had been written anew.
+#[test]
+fn schemas_are_known_of_a_catalog_that_its_row_alone_names() {
+    let schemas = Class { oid: 2615, name: "pg_namespace", file: 16500, schema: 11, ..ORDERS };
+    let mut story = Story::new();
+    story.image_in(class_file(), 0, &[(1, 650, 0, &schemas)]);
+    story.schema(file(16500), 16390, "app").commit(700);
+    let mut history = history(&story);
+    history.advance(story.here(), Some(700));
+    history.ended(&[700], Some(true));
+    assert_eq!(history.schema(super::DATABASE, 16390).as_deref(), Some("app"));
+}
+
+/// ALTER DATABASE SET TABLESPACE, there and back again.
+#[test]
+fn mapped_catalogs_of_a_database_that_was_moved_are_known_in_each_tablespace() {
+    let (here, there) = ((super::DATABASE, 1663), (super::DATABASE, 16400));
+    let mut story = Story::new();
+    story.insert(700, 0, 1, &ORDERS).map(&[(1249, 16500), (1259, 1259)]);
+    story.copy_database(here, there);
+    let moved = story.clone();
+    story.copy_database(there, here).map(&[(1249, 16600), (1259, 1259)]);
+    for (story, left) in [(moved, 16500), (story, 16600)] {
+        let mut history = history(&story);
+        history.advance(story.here(), Some(700));
+        for tablespace in [1663, 16400] {
+            let attributes = RelFileLocator { tablespace, ..file(left) };
+            assert!(history.is_mapped(attributes), "{attributes}");
+            let attributes = RelFileLocator { tablespace, ..file(16500) };
+            assert!(history.is_mapped(attributes), "{attributes}");
+            let found = story.names();
+            let name = found.relation(attributes).map(|found| &*found.name);
+            assert_eq!(name, Some("pg_attribute"), "{attributes}");
+        }
+        assert!(!history.is_mapped(RelFileLocator { tablespace: 16401, ..file(left) }));
+    }
 }

@@ -83,6 +83,7 @@ impl Class {
 }
 
 /// A story told so far.
+#[derive(Clone)]
 pub struct Story {
     version: &'static Version,
     pub changes: CatalogChanges,
@@ -225,6 +226,15 @@ impl Story {
         let data: Vec<u8> = oids.iter().flat_map(|oid| oid.to_le_bytes()).collect();
         let bytes = self.row_bytes((xid, 0), table, 0, &data);
         self.insert_bytes(file(table.oid()), xid, 0, offset, &bytes)
+    }
+
+    /// A schema comes in (release 12 and later), in a file of pg_namespace.
+    pub fn schema(&mut self, file: RelFileLocator, oid: u32, name: &str) -> &mut Story {
+        let mut data = vec![0u8; self.version.catalog.named.name + 64];
+        data[..4].copy_from_slice(&oid.to_le_bytes());
+        data[self.version.catalog.named.name..][..name.len()].copy_from_slice(name.as_bytes());
+        let bytes = self.row_bytes((700, 0), CatalogTable::Namespace, 0, &data);
+        self.insert_bytes(file, 700, 0, 1, &bytes)
     }
 
     fn insert_bytes(
@@ -429,9 +439,9 @@ impl Story {
         self.record((rmgr::RELMAP, 0x00), 0, &[head, map].concat(), &[])
     }
 
-    /// A database is copied as files (release 14).
-    pub fn copy_database(&mut self, from: u32, to: u32) -> &mut Story {
-        let words = [to, 1663, from, 1663];
+    /// A database is copied, or moved, as files: oids and tablespaces.
+    pub fn copy_database(&mut self, from: (u32, u32), to: (u32, u32)) -> &mut Story {
+        let words = [to.0, to.1, from.0, from.1];
         let main: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.record((rmgr::DATABASE, 0x00), 0, &main, &[])
     }

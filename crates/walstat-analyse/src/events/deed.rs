@@ -2,7 +2,7 @@
 
 use super::ended::Before;
 use super::file_works::FileWork;
-use super::{EventKind, RecoveryTarget, TableEvent};
+use super::{EventKind, PlacedEnd, RecoveryTarget, TableEvent};
 use crate::finished_transactions::TransactionOutcome;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,15 +25,26 @@ pub(super) struct Scene<'s> {
     pub rewritten: BTreeMap<RelFileLocator, Rewritten>,
 }
 
-/// Ends of records, and where they begin; ascending.
-pub(super) struct Places(pub Vec<(Lsn, Lsn)>);
+/// Places in the WAL, ascending.
+pub(super) struct Places {
+    /// Ends of records, and where they begin.
+    pub places: Vec<(Lsn, Lsn)>,
+    /// Where files of databases were removed, and the last end of a transaction before that.
+    pub drops: Vec<(Lsn, Option<PlacedEnd>)>,
+}
 
 impl Places {
     /// Where a record begins that ends here.
     pub(super) fn start_of(&self, end: Lsn) -> Lsn {
-        let found = self.0.binary_search_by_key(&end, |(end, _)| *end);
-        let place = found.ok().and_then(|place| self.0.get(place));
+        let found = self.places.binary_search_by_key(&end, |(end, _)| *end);
+        let place = found.ok().and_then(|place| self.places.get(place));
         place.map_or(end, |(_, start)| *start)
+    }
+
+    /// The last end of a transaction before files of a database were removed.
+    fn end_before(&self, drop: Lsn) -> Option<PlacedEnd> {
+        let found = self.drops.binary_search_by_key(&drop, |(place, _)| *place).ok()?;
+        self.drops.get(found)?.1
     }
 }
 
@@ -44,8 +55,8 @@ pub(super) enum Subject {
     Relation(ClassVersion, Option<u32>),
     /// A file, of whatever it is.
     File(RelFileLocator),
-    /// A database of this name.
-    Database(Arc<str>),
+    /// A database of this oid and name.
+    Database(u32, Arc<str>),
 }
 
 /// An event, as one part of a transaction tells it.
@@ -81,7 +92,7 @@ pub(super) struct Whole {
 
 impl Whole {
     /// A deed of it as an event without names; and what it is about.
-    pub(super) fn event(&self, deed: Deed) -> (TableEvent, Subject) {
+    pub(super) fn event(&self, deed: Deed, places: &Places) -> (TableEvent, Subject) {
         let Deed { kind, lsn, subject, file, new_file, rows, bytes, no_return } = deed;
         let commit = self.ended.filter(|_| self.outcome == TransactionOutcome::Committed);
         let event = TableEvent {
@@ -103,24 +114,26 @@ impl Whole {
             new_file,
             rows,
             bytes,
-            target: self.target(lsn, no_return),
+            target: self.target(lsn, no_return, places),
+            is_irrevocable: no_return.is_some(),
         };
         (event, subject)
     }
 
     /// Where recovery stops before it. A transaction that has not ended is not there anyway: right before
     /// the event, or before it is prepared, which would hold its locks.
-    fn target(&self, lsn: Lsn, no_return: Option<Lsn>) -> RecoveryTarget {
+    fn target(&self, lsn: Lsn, no_return: Option<Lsn>, places: &Places) -> RecoveryTarget {
         let end = self.ended.unwrap_or(lsn);
         if let Some(no_return) = no_return.filter(|place| *place < end) {
-            return RecoveryTarget { lsn: no_return, xid: None, time: None };
+            let after = places.end_before(no_return);
+            return RecoveryTarget { lsn: no_return, xid: None, time: None, after };
         }
         // By time recovery stops at the first end of a transaction that is later, or if it is not inclusive,
         // as late: either must be this one. Its own time would be too late for one that is inclusive.
         let before = self.time.and_then(|time| time.0.checked_sub(1)).map(Time);
         let is_first = |time: &Time| self.before.latest.is_none_or(|latest| latest < *time);
         let time = before.filter(is_first);
-        RecoveryTarget { lsn: end, xid: self.time.map(|_| self.xid), time }
+        RecoveryTarget { lsn: end, xid: self.time.map(|_| self.xid), time, after: None }
     }
 }
 
@@ -192,7 +205,8 @@ mod tests {
                 was_prepared: false,
                 before: Before { latest: Some(Time(latest)), ..Before::default() },
             };
-            let target = whole.target(Lsn(7000), None);
+            let places = Places { places: Vec::new(), drops: Vec::new() };
+            let target = whole.target(Lsn(7000), None, &places);
             assert_eq!((target.lsn, target.xid), (Lsn(8000), Some(700)));
             assert_eq!(target.time.is_some(), told, "{latest}");
             let Some(Time(target)) = target.time else { continue };

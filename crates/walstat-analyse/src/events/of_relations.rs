@@ -364,20 +364,21 @@ impl RelationDeeds<'_> {
             let name: Arc<str> = Arc::from(&*last.row.name);
             let is_made = !first.is_update && !is_oid_of_system(last.row.oid);
             if let Some(end) = first.inserted.filter(|_| is_made) {
-                let subject = Subject::Database(Arc::clone(&name));
+                let subject = Subject::Database(last.row.oid, Arc::clone(&name));
                 self.tell(EventKind::CreateDatabase, end, subject, Files::default());
             }
             if let Some(end) = last.ended {
-                self.dropped_database(name, last.row.invalid_since, end);
+                self.dropped_database(&last.row, name, end);
             }
         }
     }
 
     /// The point of no return is where the database is marked as being dropped, or where its files are
     /// removed, whichever comes first.
-    fn dropped_database(&mut self, name: Arc<str>, invalid_since: Option<Lsn>, end: Lsn) {
-        let marked = invalid_since.map(|end| self.scene.places.start_of(end));
-        self.tell(EventKind::DropDatabase, end, Subject::Database(name), Files::default());
+    fn dropped_database(&mut self, row: &DatabaseVersion, name: Arc<str>, end: Lsn) {
+        let marked = row.invalid_since.map(|end| self.scene.places.start_of(end));
+        let subject = Subject::Database(row.oid, name);
+        self.tell(EventKind::DropDatabase, end, subject, Files::default());
         if let Some(deed) = self.told.last_mut() {
             deed.lsn = marked.map_or(deed.lsn, |marked| marked.min(deed.lsn));
             deed.no_return = marked.into_iter().chain(self.scene.whole.database_drop).min();

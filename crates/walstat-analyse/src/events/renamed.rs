@@ -96,6 +96,16 @@ impl Renamed {
         }
     }
 
+    /// All names of a database that had several.
+    pub(super) fn database_names(&self, oid: u32) -> BTreeSet<Name> {
+        let life = self.others.get(&(0, oid));
+        let names = life.into_iter().flat_map(|life| life.between(Lsn::default(), Lsn::MAX));
+        let names: BTreeSet<Name> = names
+            .map(|(.., name)| Name { database: None, schema: None, relation: Arc::clone(name) })
+            .collect();
+        if names.len() > 1 { names } else { BTreeSet::new() }
+    }
+
     /// All names of a relation that had several; `now`: what its database is called by the event.
     pub(super) fn names(
         &self,
@@ -142,6 +152,7 @@ impl Renamed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_names::catalog::history::{DatabaseVersion, Touched};
 
     #[test]
     fn names_of_a_schema_are_those_of_the_time_of_the_relation() {
@@ -157,5 +168,23 @@ mod tests {
         assert_eq!(names(&schema, Lsn(4), Lsn::MAX), ["second", "third"]);
         schema.until = Lsn(7);
         assert_eq!(names(&schema, Lsn(8), Lsn::MAX), [""; 0]);
+    }
+
+    #[test]
+    fn a_database_has_all_names_that_it_had() {
+        let named = |name: &str, lsn| Touched {
+            row: DatabaseVersion { oid: 16384, name: name.into(), invalid_since: None },
+            inserted: Some(Lsn(lsn)),
+            ended: None,
+            is_update: true,
+        };
+        let mut renamed = Renamed::default();
+        renamed.note(&Deeds { databases: vec![named("shop", 3)], ..Deeds::default() }, false);
+        assert!(renamed.database_names(16384).is_empty(), "one name is no other name");
+        renamed.note(&Deeds { databases: vec![named("store", 7)], ..Deeds::default() }, false);
+        let names = renamed.database_names(16384);
+        let names: Vec<&str> = names.iter().map(|name| &*name.relation).collect();
+        assert_eq!(names, ["shop", "store"]);
+        assert!(renamed.database_names(16385).is_empty());
     }
 }

@@ -1,13 +1,14 @@
 //! The dimension: transactions in flight, and those that have ended and are of interest.
 
-use super::EventsFound;
 use super::changes::{Changes, RowChange};
+use super::deed::Places;
 use super::ended::{Before, End, Ended};
 use super::ended_log::EndedLog;
 use super::file_works::FileWorks;
 use super::in_flight::InFlight;
 use super::told::Teller;
 use super::work::{Prepared, Work};
+use super::{EventsFound, PlacedEnd};
 use crate::names::NameLessons;
 use hashbrown::HashSet;
 use walstat_format::block::{BlockMark, RelFileLocator};
@@ -30,6 +31,9 @@ pub struct Events {
     names: NameLessons,
     /// Of records that may be of catalogs, the ends and where they begin.
     places: Vec<(Lsn, Lsn)>,
+    /// Where files of databases were removed, and the last end of a transaction before that.
+    drops: Vec<(Lsn, Option<PlacedEnd>)>,
+    last_end: Option<PlacedEnd>,
     open: InFlight,
     /// Those that have ended and are of interest, where nothing comes before what is seen.
     ended: Vec<Ended>,
@@ -63,6 +67,8 @@ impl Events {
             min_rows,
             names: known.map(NameLessons::over).unwrap_or_default(),
             places: Vec::new(),
+            drops: Vec::new(),
+            last_end: None,
             open: InFlight::default(),
             ended: Vec::new(),
             log: EndedLog::default(),
@@ -76,9 +82,9 @@ impl Events {
     /// The events, with names on top of those in `known`; where these say nothing, `others` do.
     pub fn finish(mut self, known: Store, others: &Names) -> EventsFound {
         self.settle();
-        let Events { min_rows, names, places, open, mut ended, before, .. } = self;
+        let Events { min_rows, names, places, drops, open, mut ended, before, .. } = self;
         ended.sort_by_key(|ended| ended.lsn);
-        let mut teller = Teller::new(names.history(known), places, min_rows);
+        let mut teller = Teller::new(names.history(known), Places { places, drops }, min_rows);
         ended.into_iter().for_each(|ended| teller.ended(ended));
         teller.open(open, before);
         teller.finish(others)
@@ -110,6 +116,7 @@ impl Events {
                 let dropped = end.dropped.iter().filter(|_| end.commits).collect();
                 self.put(record.lsn, xid, end.subxids.iter().collect(), ending, dropped);
                 self.before.tick(end.time);
+                self.last_end = Some(PlacedEnd { lsn: record.lsn, xid });
             }
         }
     }
@@ -262,6 +269,7 @@ impl Events {
                 let change = DatabaseChange::parse(record.header.info, &main_data, record.version);
                 if let Some(DatabaseChange::Drop { .. }) = change {
                     self.work(xid).database_drop.get_or_insert(record.lsn);
+                    self.drops.push((record.lsn, self.last_end));
                 }
             }
             rmgr::XLOG if [xlog::CHECKPOINT_SHUTDOWN, xlog::END_OF_RECOVERY].contains(&info) => {
@@ -308,6 +316,9 @@ impl Observe for Events {
         self.last = Last::default();
         self.names.merge(later.names);
         self.places.extend(later.places);
+        let drops = later.drops.into_iter();
+        self.drops.extend(drops.map(|(place, end)| (place, end.or(self.last_end))));
+        self.last_end = later.last_end.or(self.last_end);
         // Before missing segments lies nothing but what it has already: it was settled with that.
         self.ended.append(&mut later.ended);
         let mut stopped = later.stopped;

@@ -38,10 +38,10 @@ struct Draft {
 }
 
 impl Teller {
-    pub(super) fn new(history: History, places: Vec<(Lsn, Lsn)>, min_rows: u64) -> Teller {
+    pub(super) fn new(history: History, places: Places, min_rows: u64) -> Teller {
         Teller {
             history,
-            places: Places(places),
+            places,
             min_rows,
             drafts: Vec::new(),
             renamed: Renamed::default(),
@@ -130,7 +130,7 @@ impl Teller {
         told.extend(of_relations::told(scene));
         for deed in told {
             let newest_xid = whole.before.newest_xid;
-            let (event, subject) = whole.event(deed);
+            let (event, subject) = whole.event(deed, &self.places);
             let mut draft = Draft { event, subject, newest_xid };
             draft.name(&mut self.history);
             self.drafts.push(draft);
@@ -188,7 +188,7 @@ fn one_of_reindex(events: &mut Vec<TableEvent>) {
 impl Draft {
     fn lacks_names(&self) -> bool {
         let TableEvent { database, schema, table, .. } = &self.event;
-        let is_database = matches!(self.subject, Subject::Database(_));
+        let is_database = matches!(self.subject, Subject::Database(..));
         !is_database && (database.is_none() || schema.is_none() || table.is_none())
     }
 
@@ -203,7 +203,7 @@ impl Draft {
         let database = match &self.subject {
             Subject::Relation(class, _) => class.database,
             Subject::File(file) => file.database,
-            Subject::Database(name) => return event.database = Some(Arc::clone(name)),
+            Subject::Database(_, name) => return event.database = Some(Arc::clone(name)),
         };
         event.database = event.database.take().or_else(|| Some(history.database(database)?.into()));
         let Subject::Relation(class, table_oid) = &self.subject else { return };
@@ -233,9 +233,13 @@ impl Draft {
         event.schema = event.schema.take().or_else(|| table.schema.clone());
     }
 
-    /// All names that the relation had, and the table of an index.
+    /// All names that the relation had, and the table of an index; or the database.
     fn all_names(&self, renamed: &Renamed, history: &mut History) -> BTreeSet<Name> {
-        let Subject::Relation(class, table) = &self.subject else { return BTreeSet::new() };
+        let (class, table) = match &self.subject {
+            Subject::Relation(class, table) => (class, table),
+            Subject::Database(oid, _) => return renamed.database_names(*oid),
+            Subject::File(_) => return BTreeSet::new(),
+        };
         let oids = std::iter::once(class.oid).chain(*table);
         let now = self.event.database.as_deref();
         let names = oids.map(|oid| renamed.names((class.database, oid), now, history));
@@ -250,7 +254,7 @@ impl Draft {
                 let is_toast = |relation: &Relation| relation.kind == kind::TOAST;
                 history.is_mapped(*file) || others.relation(*file).is_some_and(is_toast)
             }
-            Subject::Database(_) => false,
+            Subject::Database(..) => false,
         }
     }
 }

@@ -272,28 +272,28 @@ fn note_catalog_files(files: &mut Files, event: &Event, layout: &CatalogLayout) 
             let copies: Vec<_> = originals.map(|(file, table)| (copy(file), *table)).collect();
             files.extend(copies);
         }
-        // A catalog's new version is a relation of its own until the rewrite is done, and has its
-        // file then already. (A mapped one's row has no file: the map says it.)
+        // A catalog's row names its file: so does that of its new version, which is a relation of its own
+        // until the rewrite is done. (A mapped one's row has no file: the map says it.)
         Event::Rows { file, table: CatalogTable::Class, change, .. }
             if catalog_of(files, *file) == Some(CatalogTable::Class) =>
         {
             let (Change::Page(rows) | Change::Insert(rows)) = change else { return };
             let found: Vec<_> =
-                rows.iter().filter_map(|(_, row)| rewritten(row, *file, layout)).collect();
+                rows.iter().filter_map(|(_, row)| catalog_file(row, *file, layout)).collect();
             files.extend(found);
         }
         Event::Rows { .. } => {}
     }
 }
 
-/// The new file of a catalog that is rewritten.
-fn rewritten(
+/// The file of a catalog, or that of its new version, by a row of `pg_class`.
+fn catalog_file(
     row: &RowVersion,
     class_file: RelFileLocator,
     layout: &CatalogLayout,
 ) -> Option<(RelFileLocator, CatalogTable)> {
     let Some(Row::Class(class)) = decode(CatalogTable::Class, row, layout) else { return None };
-    let table = class.rewrites(layout).and_then(CatalogTable::of_oid)?;
+    let table = CatalogTable::of_oid(class.rewrites(layout).unwrap_or(class.oid))?;
     let relfilenode = Some(class.relfilenode).filter(|file| *file != 0)?;
     Some((RelFileLocator { relfilenode, ..class_file }, table))
 }

@@ -393,8 +393,13 @@ impl<'s> Resolver<'s> {
         for (&database, map) in &self.store.maps {
             let now = map.files.iter().map(|pair| (VersionRank::Live, pair));
             let before = map.earlier.iter().map(|pair| (VersionRank::Dead, pair));
-            for (standing, &(oid, relfilenode)) in now.chain(before) {
-                let file = RelFileLocator { tablespace: map.tablespace, database, relfilenode };
+            let here = now.chain(before).map(|(standing, pair)| (map.tablespace, standing, pair));
+            let left = self.store.left_tablespaces(database).into_iter().flat_map(|tablespace| {
+                let all = map.files.iter().chain(&map.earlier);
+                all.map(move |pair| (tablespace, VersionRank::Dead, pair))
+            });
+            for (tablespace, standing, &(oid, relfilenode)) in here.chain(left) {
+                let file = RelFileLocator { tablespace, database, relfilenode };
                 let owner_counts = self.counts(database, oid);
                 let claim = Claim { writes_wal: true, owner_counts, standing, age: (0, 0) };
                 claims.push((file, claim, oid));

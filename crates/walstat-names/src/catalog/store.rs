@@ -295,12 +295,14 @@ impl Store {
         }
     }
 
-    /// A copy has the rows of the original, in files of the same numbers.
+    /// A copy has the rows of the original, in files of the same numbers. A data directory that is newer has
+    /// them already; so has, of then, a place that a database left and is moved back to.
     fn copy_database(&mut self, from: (u32, u32), to: (u32, u32)) {
         let is_of = |file: &RelFileLocator, (database, tablespace): (u32, u32)| {
             file.database == database && file.tablespace == tablespace
         };
-        if self.heaps.keys().any(|file| is_of(file, to)) {
+        let moves_now = from.0 == to.0 && self.tablespace_of(from.0) == from.1;
+        if !moves_now && self.heaps.keys().any(|file| is_of(file, to)) {
             return;
         }
         let heaps = self.heaps.iter().filter(|(file, _)| is_of(file, from));

@@ -82,6 +82,9 @@ pub struct EventRow {
     /// The backup that names come from begins after that; only people see it.
     #[serde(skip)]
     pub is_before_backup: bool,
+    /// It stays, whatever becomes of the transaction; only people see it, `notes` say it.
+    #[serde(skip)]
+    pub is_irrevocable: bool,
     /// It ended by COMMIT PREPARED, before which it waits with its locks; only people see it.
     #[serde(skip)]
     pub was_prepared: bool,
@@ -100,6 +103,10 @@ pub struct RecoveryTarget {
     pub recovery_target_time: Option<String>,
     /// The timeline on which the place lies.
     pub recovery_target_timeline: u32,
+    /// The last transaction that ended before, inclusive, which stops at no later place either, where none
+    /// ends there; only people see it.
+    #[serde(skip)]
+    pub after_xid: Option<String>,
 }
 
 impl EventsReport {

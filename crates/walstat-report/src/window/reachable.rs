@@ -36,9 +36,14 @@ pub(super) fn judge(
         _ => None,
     });
     let reached: Vec<_> = reached.collect();
-    let fits = reached.iter().rev().find(|(.., later)| later.is_none());
+    let fits = reached.iter().rev().find(|(.., later)| later.is_none()).or(reached.first());
     let (asked, inclusive) = (asked.to_owned(), target.is_inclusive);
-    match fits.or(reached.first()) {
+    if let Some(why) = no_such_setting(question, target, fits.map(|(_, place, _)| place)) {
+        let (stops_before_lsn, backup_start_lsn) = (None, None);
+        let reachable = false;
+        return TargetRow { asked, inclusive, reachable, why, stops_before_lsn, backup_start_lsn };
+    }
+    match fits {
         Some((backup, place, later)) => TargetRow {
             asked,
             inclusive,
@@ -56,6 +61,21 @@ pub(super) fn judge(
             backup_start_lsn: None,
         },
     }
+}
+
+/// That the release cannot be given such a target, with one that it can be given for the same place.
+fn no_such_setting(
+    question: &Question<'_>,
+    target: &Target,
+    place: Option<&Match>,
+) -> Option<String> {
+    let version = question.wal.plan.version();
+    let is_known = version.recovery.has_lsn || !matches!(target.goal, Goal::Lsn(_));
+    let same = place.and_then(|place| place.ends).map_or(String::new(), |xid| {
+        let inclusive = if target.is_inclusive { "" } else { " --target-exclusive" };
+        format!("; recovery_target_xid stops at the same place: --target xid:{xid}{inclusive}")
+    });
+    (!is_known).then(|| format!("PostgreSQL {} knows no recovery_target_lsn{same}", version.name))
 }
 
 /// What lies before this has been replayed when recovery stops at a record.

@@ -2,6 +2,7 @@
 
 use super::Store;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use walstat_format::lsn::Lsn;
@@ -42,9 +43,14 @@ impl Store {
         self.maps.contains_key(&database) && place <= self.base
     }
 
-    /// Whether a file is one that a mapped catalog, or an index of one, has or had by the maps.
+    /// Whether a file is one that a mapped catalog, or an index of one, has or had by the maps; also where
+    /// the database lay before it was moved to another tablespace.
     pub(crate) fn is_mapped(&self, file: RelFileLocator) -> bool {
-        let map = self.maps.get(&file.database).filter(|map| map.tablespace == file.tablespace);
+        let RelFileLocator { tablespace, database, .. } = file;
+        let map = self.maps.get(&database);
+        let map = map.filter(|map| {
+            map.tablespace == tablespace || self.had_catalogs_in(database, tablespace)
+        });
         let files = map.into_iter().flat_map(|map| map.files.iter().chain(&map.earlier));
         files.into_iter().any(|(_, mapped)| *mapped == file.relfilenode)
     }
@@ -60,6 +66,20 @@ impl Store {
     pub(crate) fn tablespace_of(&self, database: u32) -> u32 {
         let original = if database == 0 { GLOBAL_TABLESPACE } else { DEFAULT_TABLESPACE };
         self.maps.get(&database).map_or(original, |map| map.tablespace)
+    }
+
+    /// Whether catalogs of a database lie in a tablespace, or lay there.
+    fn had_catalogs_in(&self, database: u32, tablespace: u32) -> bool {
+        let [first, last] =
+            [0, u32::MAX].map(|relfilenode| RelFileLocator { tablespace, database, relfilenode });
+        self.heaps.range(first..=last).next().is_some()
+    }
+
+    /// The tablespaces in which the catalogs of a database lay before it was moved.
+    pub(crate) fn left_tablespaces(&self, database: u32) -> BTreeSet<u32> {
+        let now = self.tablespace_of(database);
+        let heaps = self.heaps.keys().filter(|file| file.database == database);
+        heaps.map(|file| file.tablespace).filter(|tablespace| *tablespace != now).collect()
     }
 
     /// A map that the data directory has left behind.
