@@ -150,13 +150,8 @@ pub enum BodyFault {
     #[error("block {0} refers to a relation before it, and there is none")]
     SameRel(u8),
     /// A fork that no relation has. A server looks up its name in a table of four, unchecked.
-    #[error("invalid fork number {fork} of block {id}")]
-    Fork {
-        /// Id of the block.
-        id: u8,
-        /// As found.
-        fork: u8,
-    },
+    #[error("invalid fork number of block {0}")]
+    Fork(u8),
 }
 
 /// Reads forward through the bytes before the payload.
@@ -391,7 +386,7 @@ fn block_ref(
         return Err(BodyFault::Data(id));
     }
     if flags & NO_FORK != 0 {
-        return Err(BodyFault::Fork { id, fork: flags & FORK_MASK });
+        return Err(BodyFault::Fork(id));
     }
     let image = match flags & HAS_IMAGE {
         0 => None,
@@ -574,7 +569,7 @@ mod tests {
             (block(0, 0x10, 0, &[9, 0, 0, 0, 0], &REL), 9, BodyFault::Image(0)),
             (block(0, 0x10, 0, &[9, 0, 10, 0, 1], &REL), 9, BodyFault::Image(0)),
             (block(0, 0x10, 0, &[9, 0, 5, 0, 0x0D, 9, 0], &REL), 9, BodyFault::Image(0)),
-            (block(0, 0x04, 0, &[], &REL), 0, BodyFault::Fork { id: 0, fork: 4 }),
+            (block(0, 0x04, 0, &[], &REL), 0, BodyFault::Fork(0)),
             (vec![255, 3], 2, BodyFault::Length),
             (vec![255, 3], 4, BodyFault::Length),
             (vec![255], 0, BodyFault::Length),

@@ -91,7 +91,8 @@ impl RecordHeader {
         lsn: Lsn,
         previous: Option<Lsn>,
     ) -> Result<(), HeaderFault> {
-        if !self.has_possible_length() {
+        // One comparison: what is shorter than a header wraps around.
+        if self.total_bytes.wrapping_sub(RECORD_HEADER_BYTES as u32) > RECORD_BYTES_MAX {
             return Err(HeaderFault::Length { found: self.total_bytes });
         }
         if !version.has_rmgr(self.rmgr) {
@@ -107,16 +108,12 @@ impl RecordHeader {
         Ok(())
     }
 
-    /// One comparison: what is shorter than a header wraps around.
-    #[inline(always)]
-    fn has_possible_length(&self) -> bool {
-        self.total_bytes.wrapping_sub(RECORD_HEADER_BYTES as u32) <= RECORD_BYTES_MAX
-    }
-
-    /// The same check, of a record of a type that the release has, after the one at `previous`.
+    /// The same check, of a record that is longer than its header and of a type that the release has, after
+    /// the one at `previous`.
     #[inline(always)]
     pub fn follows(&self, previous: Lsn) -> bool {
-        self.has_possible_length() && self.previous == previous
+        let more = self.total_bytes.wrapping_sub(RECORD_HEADER_BYTES as u32 + 1);
+        more < RECORD_BYTES_MAX && self.previous == previous
     }
 
     /// What of `xl_info` belongs to the resource manager.

@@ -12,7 +12,6 @@ use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use astray::astray;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
-use std::path::Path;
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
@@ -365,21 +364,6 @@ pub(crate) fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
     files.any(|file| file.is_asked_for() && file.raw_bytes.map_or(comes_so, |found| found != bytes))
 }
 
-/// Whether the problem is that of a copy below the directory of the file that a `restore_command` takes.
-fn is_of_copy_below(problem: &Problem, plan: &Plan) -> bool {
-    let name = SegmentName::leading(&problem.segment);
-    let key = name.and_then(|it| Some((it.timeline, it.number(plan.geometry.segment_bytes)?)));
-    let files = key.and_then(|key| plan.files.get(&key)).map_or(&[][..], Vec::as_slice);
-    let Some((counted, copies)) = files.split_first() else { return false };
-    let directory = counted.source.path().parent();
-    let is_it = |path: &Path| problem.copy == Some(path.display().to_string());
-    copies.iter().map(|copy| copy.source.path()).any(|path| {
-        path.parent() != directory
-            && directory.is_some_and(|directory| path.starts_with(directory))
-            && is_it(path)
-    })
-}
-
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins
 /// that a server cannot use.
 fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
@@ -405,7 +389,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
     };
     let matters = limit >= Some(backup.start) || end > Some(backup.start);
-    limit.filter(|_| on_the_way && matters && !is_of_copy_below(problem, plan))
+    limit.filter(|_| on_the_way && matters && problem.fetched != Some(Fetched::Another))
 }
 
 /// The first segment after the start that is only there under a name that no server asks for.

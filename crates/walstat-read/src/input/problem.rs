@@ -140,6 +140,8 @@ pub enum Fetched {
     InAnotherSize,
     /// Not at all: it cannot be read.
     NotAtAll,
+    /// Not at all: it is a copy below the directory of another one, which is fetched.
+    Another,
 }
 
 /// Something wrong in the WAL.
@@ -159,8 +161,6 @@ pub struct Problem {
     pub elsewhere: Option<Elsewhere>,
     /// How the file comes to a server.
     pub fetched: Option<Fetched>,
-    /// The path of the file, where it is a copy that is not counted.
-    pub copy: Option<String>,
     /// Bytes that are not counted because of it.
     pub skipped_bytes: u64,
 }
@@ -184,7 +184,6 @@ impl Problem {
             found,
             elsewhere: None,
             fetched: None,
-            copy: None,
             skipped_bytes: 0,
         }
     }

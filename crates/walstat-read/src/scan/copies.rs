@@ -8,7 +8,7 @@ use super::verify::Verifier;
 use crate::input::digest::{Digest, digest};
 use crate::input::placing::Key;
 use crate::input::plan::Plan;
-use crate::input::problem::{Problem, ProblemKind};
+use crate::input::problem::{Fetched, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,11 +176,14 @@ fn problems_in(
 /// Problems of a copy that is not counted; they name both paths.
 fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
     let (path, counted) = (copy.segment.source.path(), best.segment.source.path());
+    let directory = counted.parent();
+    let is_below = path.parent() != directory
+        && directory.is_some_and(|directory| path.starts_with(directory));
     let differs = |lsn: Option<Lsn>, kind: ProblemKind, found: &str| {
         let expected = format!("the bytes of {}", counted.display());
         let found = format!("{}: {found}", path.display());
         let problem = Problem::of_file(kind, &copy.segment.file(), expected, found);
-        Problem { lsn, copy: Some(path.display().to_string()), ..problem }
+        Problem { lsn, fetched: is_below.then_some(Fetched::Another), ..problem }
     };
     if !copy.segment.claims_whole_segment() {
         return Vec::new();

@@ -107,7 +107,6 @@ impl Gap {
             found,
             elsewhere,
             fetched: (self.cause == Cause::Cut).then_some(Fetched::InAnotherSize),
-            copy: None,
             skipped_bytes: self.counts.total(),
         }
     }

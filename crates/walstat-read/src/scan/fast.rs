@@ -222,8 +222,8 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
             let header = RecordHeader::parse(head);
             let total = header.total_bytes as usize;
             let lsn = Lsn(checked_end - rest.len() as u64);
-            // A record of 24 bytes is a switch.
-            if total <= RECORD_HEADER_BYTES || !usual_types.has(head) || !header.follows(previous) {
+            // A record of 24 bytes is a switch, and follows on none.
+            if !usual_types.has(head) || !header.follows(previous) {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };

@@ -388,7 +388,6 @@ fn minimal_level(record: &Record<'_>) -> Option<Problem> {
         found: format!("wal_level {level}: {what}"),
         elsewhere: None,
         fetched: None,
-        copy: None,
         skipped_bytes: 0,
     })
 }

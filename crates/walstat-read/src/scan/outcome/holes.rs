@@ -123,7 +123,6 @@ fn problem(name: String, lsn: Lsn, found: String) -> Problem {
         found,
         elsewhere: None,
         fetched: None,
-        copy: None,
         skipped_bytes: 0,
     }
 }
