@@ -156,5 +156,5 @@ fn clusters_in_folders_beside_each_other_are_named_and_one_is_to_be_asked_for() 
     let one = folder.path().join("one");
     let report = walstat(&["check", "-f", "json", one.to_str().expect("UTF-8")]).exits(4).json();
     let problems = report["problems"].as_array().expect("problems");
-    assert!(problems.iter().any(|it| it["kind"] == "other_cluster"), "{problems:?}");
+    assert!(problems.iter().any(|it| it["kind"] == "other_release"), "{problems:?}");
 }

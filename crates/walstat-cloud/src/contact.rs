@@ -20,6 +20,8 @@ struct Known {
     /// When it was asked for the first thing, as long as it has not answered.
     asked: Option<Instant>,
     has_answered: bool,
+    /// What failed last, other than by silence.
+    last: Option<String>,
     /// The first failure after the last thing that was had.
     failing: Option<Instant>,
     /// So many objects were had, whole or in part.
@@ -104,6 +106,10 @@ impl Known {
         } else {
             (*self.asked.get_or_insert(now), FIRST_ANSWER)
         };
+        let told = match &self.last {
+            Some(last) if reason.is_silence() => last.clone(),
+            _ => self.last.insert(reason.text.clone()).clone(),
+        };
         let left = most.saturating_sub(now.saturating_duration_since(since));
         if left.is_zero() {
             self.given_up.get_or_insert_with(|| match self.has_answered {
@@ -113,7 +119,8 @@ impl Known {
                         reason.text, self.objects
                     )
                 }
-                false => reason.text.clone(),
+                // The limit mostly comes in the middle of the last of many tries.
+                false => told,
             });
             return None;
         }
@@ -165,6 +172,14 @@ mod tests {
             assert_eq!(known.left(&reason, begun + seconds(10)), None);
             assert_eq!(known.begin_asking(begun + seconds(10)), Err(reason.text));
         }
+        // How it failed before tells more.
+        let (mut known, begun) = (Known::default(), Instant::now());
+        known.begin_asking(begun).expect("not given up");
+        let refused = Reason::passing("connection refused".to_owned());
+        assert_eq!(known.left(&refused, begun), Some(seconds(10)));
+        assert_eq!(known.left(&Reason::no_answer(), begun + seconds(10)), None);
+        let told = known.begin_asking(begun + seconds(10));
+        assert_eq!(told, Err("connection refused".to_owned()));
         // One that says that it is busy is there.
         let (mut known, begun) = (Known::default(), Instant::now());
         known.begin_asking(begun).expect("not given up");

@@ -64,7 +64,12 @@ impl Reason {
 
     /// Nobody has said anything.
     pub(crate) fn no_answer() -> Reason {
-        Reason::passing("no answer for ten seconds".to_owned())
+        Reason::passing(SILENCE.to_owned())
+    }
+
+    /// Whether it is that.
+    pub(crate) fn is_silence(&self) -> bool {
+        self.text == SILENCE
     }
 
     /// Whether all of the object came in the place of a part.
@@ -92,6 +97,8 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
 fn chain(error: &object_store::Error) -> Vec<String> {
     causes(error).map(ToString::to_string).collect()
 }
+
+const SILENCE: &str = "no answer for ten seconds";
 
 const ALL_CAME: &str = "non-partial response";
 
