@@ -113,7 +113,9 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// One report out of partial results (--partial)
     #[command(
-        mut_arg("paths", |paths| paths.value_name("PARTIAL").help("Files that --partial wrote")),
+        mut_arg("paths", |paths| paths.value_name("PARTIAL").help(
+            "Files that --partial wrote; and the archive, for what lies beside its segments"
+        )),
         mut_arg("partial", |partial| {
             partial.help("Write one partial result out of many, for a merge in several steps")
         }),

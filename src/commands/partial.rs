@@ -15,7 +15,7 @@ use beside::{Beside, Difference};
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::select::{Filters, RelationFilter};
@@ -148,7 +148,8 @@ impl Parts {
         let own = AskedOptions::of(given);
         let mut parts = Parts::default();
         let first = first_of(given);
-        for (index, path) in given.source.paths.iter().enumerate() {
+        let (directories, files) = apart_from_files(&given.source.paths)?;
+        for (index, path) in files.into_iter().enumerate() {
             let layout = on_partials(path, || load(path))?;
             let Layout { asked: theirs, beside: others, partial, all_names } = layout;
             if index == 0 {
@@ -161,6 +162,9 @@ impl Parts {
             parts.names.push(all_names);
         }
         own.repeats(&parts.asked, first)?;
+        for directory in directories {
+            parts.partials.push(Partial::beside(directory)?);
+        }
         Ok(parts)
     }
 
@@ -201,9 +205,24 @@ impl Parts {
     }
 }
 
+/// The archive that parts were made of, which brings what lies beside its segments, and their files.
+fn apart_from_files(paths: &[PathBuf]) -> Result<(Vec<&Path>, Vec<&Path>), Failure> {
+    let paths = paths.iter().map(PathBuf::as_path);
+    let (directories, files): (Vec<&Path>, Vec<&Path>) = paths.partition(|it| storage::is_dir(it));
+    match (directories.first(), files.is_empty()) {
+        (Some(directory), true) => {
+            let reason = "a directory, expected files that 'walstat --partial' wrote, too; 'walstat PATH' \
+                          reads the WAL in it";
+            Err(apart(directory, reason))
+        }
+        _ => Ok((directories, files)),
+    }
+}
+
 /// The first file of a merge: the one that others are held against.
 fn first_of(given: &StatsArgs) -> &Path {
-    given.source.paths.first().map_or(Path::new(""), |path| path.as_path())
+    let mut files = given.source.paths.iter().filter(|path| !storage::is_dir(path));
+    files.next().map_or(Path::new(""), |path| path.as_path())
 }
 
 /// Refuses partial results of which more or less was counted than there was to read.
@@ -276,11 +295,6 @@ fn load(path: &Path) -> Result<Layout, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
     if path.as_os_str() == "-" {
         return Err(apart(path, "merge reads files, not standard input"));
-    }
-    if storage::is_dir(path) {
-        let reason = "a directory, expected files that 'walstat --partial' wrote; 'walstat PATH' reads \
-                      the WAL in it";
-        return Err(apart(path, reason));
     }
     let bytes = packed::read(PARTIAL, path).map_err(|error| beside(error.to_string()))?;
     let layout: Layout =

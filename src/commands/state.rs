@@ -86,7 +86,11 @@ fn memory_of(path: &Path, bytes: &[u8], asked: &[String]) -> Result<Memory, Fail
         options => options.join(" "),
     };
     let (found, expected) = (told(&made), told(asked));
-    Err(usage(path, &format!("a state made with {found}, expected one made with {expected}")))
+    let again = "give the same options again, or another file for --state";
+    Err(usage(
+        path,
+        &format!("a state of a check with {found}, and this one has {expected}: {again}"),
+    ))
 }
 
 /// What lies there, or beside it, is no file for a state.

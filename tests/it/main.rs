@@ -9,6 +9,8 @@ mod support;
 mod advice;
 mod archives;
 mod books;
+#[cfg(feature = "cloud")]
+mod bucket;
 mod catalog_stories;
 mod catalogs;
 mod check;

@@ -4,6 +4,7 @@
 mod beside;
 
 use crate::support::fixtures::{sample, sample_names};
+use crate::support::pgbackrest::sha1_of;
 use crate::support::wal::{plain, put};
 use crate::support::{Ran, command, finish, walstat};
 use std::ffi::OsStr;
@@ -296,4 +297,83 @@ fn a_limit_is_not_divided() {
     walstat(&["merge"]).exits(2);
     let ran = walstat(&["merge", "-"]).exits(2);
     assert!(ran.stderr.contains("not standard input"), "{}", ran.stderr);
+}
+
+/// Three segments as pgBackRest keeps them, below `wal`, where `has` lets them; and what lies beside them.
+fn stanza(folder: &Path, has: impl Fn(usize) -> bool, beside: &[(&str, &str)]) {
+    let group = folder.join("wal/demo/15-1/0000000100000000");
+    fs::create_dir_all(&group).expect("a folder");
+    let sample = sample("pg15-mixed");
+    let segments = sample.segments().into_iter().take(3).enumerate();
+    for (_, name) in segments.filter(|(index, _)| has(*index)) {
+        let bytes = plain(&sample, &name);
+        let name = format!("{name}-{}", sha1_of(&bytes));
+        fs::write(group.join(name), bytes).expect("a file");
+    }
+    for (path, text) in beside {
+        fs::write(folder.join(path), text).expect("a file");
+    }
+}
+
+/// What pgBackRest's list of archive ids is like, in the archives below.
+const LISTS: [&[(&str, &str)]; 2] = [&[], &[("wal/demo/archive.info", "[backrest]\n")]];
+
+#[test]
+fn what_lies_beside_the_segments_is_brought_by_the_archive_itself() {
+    for list in LISTS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let history = "wal/demo/15-1/0000000100000000/000000010000000000000001.00000028.backup";
+        let others = [("wal/README", "text"), (history, "text")];
+        stanza(folder.path(), |_| true, &[list, &others].concat());
+        let run = |arguments: &[&str]| finish(command(arguments).current_dir(folder.path()));
+        let whole = run(&["--stats", "-f", "json", "wal"]).exits(4);
+        let group = folder.path().join("wal/demo/15-1/0000000100000000");
+        let mut segments: Vec<_> = fs::read_dir(group).expect("a folder").flatten().collect();
+        segments.retain(|entry| !entry.path().to_string_lossy().ends_with(".backup"));
+        for (index, segment) in segments.iter().enumerate() {
+            let segment = segment.path();
+            let segment = segment.strip_prefix(folder.path()).expect("below it");
+            let part = format!("part{index}");
+            run(&["--partial", "--stats", "-o", &part, segment.to_str().expect("UTF-8")]).exits(0);
+        }
+        let merged = run(&["merge", "-f", "json", "part0", "part1", "part2", "wal"]);
+        assert_eq!(merged.code, whole.code, "{}", merged.stderr);
+        assert_eq!(without_paths(&merged), without_paths(&whole));
+        assert_eq!(whole.json()["problems"][0]["kind"], "archive_info");
+        // In steps, too.
+        run(&["merge", "--partial", "-o", "joined", "part0", "part1", "wal"]).exits(0);
+        let merged = run(&["merge", "-f", "json", "joined", "part2"]);
+        assert_eq!(without_paths(&merged), without_paths(&whole));
+        // The archive alone is no partial result.
+        let alone = run(&["merge", "wal"]).exits(2);
+        assert!(
+            alone.stderr.starts_with("walstat: wal: a directory, expected"),
+            "{}",
+            alone.stderr
+        );
+    }
+}
+
+#[test]
+fn a_list_of_archive_ids_that_is_missing_is_one_problem_however_many_parts_there_are() {
+    for list in LISTS {
+        let (folder, mut parts) = (tempfile::tempdir().expect("a folder"), Vec::new());
+        let run =
+            |arguments: &[&str], folder: &Path| finish(command(arguments).current_dir(folder));
+        for index in 0..3 {
+            let own = folder.path().join(index.to_string());
+            // As the script for Spark has it, the first part has what lies beside the segments.
+            stanza(&own, |other| other == index, if index == 0 { list } else { &[] });
+            run(&["--partial", "--stats", "-f", "json", "-o", "part", "wal"], &own).exits(0);
+            parts.push(own.join("part").to_string_lossy().into_owned());
+        }
+        let own = folder.path().join("whole");
+        stanza(&own, |_| true, list);
+        let whole = run(&["--stats", "-f", "json", "wal"], &own).exits(4);
+        let mut words = vec!["merge"];
+        words.extend(parts.iter().map(String::as_str));
+        let merged = run(&words, folder.path()).exits(4);
+        assert_eq!(without_paths(&merged), without_paths(&whole));
+        assert_eq!(whole.json()["problems"].as_array().map(Vec::len), Some(1));
+    }
 }

@@ -25,7 +25,7 @@ fn bash(script: &str, folder: &Path) -> Command {
     bash
 }
 
-/// A folder with a copy of a sample in `archive`, damaged where `damaged` says so.
+/// A folder with a copy of a sample in `archive`, damaged where `damaged` says so, and other files beside it.
 fn archive(damaged: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let archive = folder.path().join("archive");
@@ -38,6 +38,10 @@ fn archive(damaged: bool) -> tempfile::TempDir {
             bytes[5000] ^= 1;
         }
         fs::write(archive.join(name), bytes).expect("written");
+    }
+    let backup = "000000010000000000000007.00000028.backup";
+    for (name, text) in [(backup, "START WAL LOCATION"), ("README", "Nightly.")] {
+        fs::write(archive.join(name), text).expect("written");
     }
     folder
 }
@@ -82,7 +86,8 @@ fn the_parts_of_a_job_come_to_the_report_of_one_machine() {
         let mut part = bash("bash ./part.sh", folder.path());
         finish(part.env("JOB_COMPLETION_INDEX", index.to_string())).exits(0);
     }
-    let merged = finish(&mut bash("walstat merge -f json parts/*.part", folder.path())).exits(4);
+    let merged =
+        finish(&mut bash("walstat merge -f json parts/*.part archive", folder.path())).exits(4);
     let archive = folder.path().join("archive");
     let one = ["-f", "json", "--stats=record,table", archive.to_str().expect("UTF-8")];
     let one = walstat(&one).exits(4);

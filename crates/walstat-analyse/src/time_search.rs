@@ -7,6 +7,7 @@
 
 use crate::time_map::Anchor;
 use crate::time_span::{Places, PlacesFound, Stamps};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{SECOND, Time};
@@ -40,6 +41,8 @@ pub struct Segments<'a> {
     count: usize,
     /// The first times of segments, ascending by segment.
     firsts: Vec<First>,
+    /// Segments that were looked into without finding one.
+    silent: BTreeSet<usize>,
 }
 
 /// The first time in a segment.
@@ -67,10 +70,26 @@ struct Edge {
     range: Range<Lsn>,
 }
 
+/// The places in a range, its middle first. One that tells nothing is mostly among others that do not, as
+/// where a table was filled by one transaction: so those far from it are next, each twice as far.
+fn outwards(range: Range<usize>) -> impl Iterator<Item = usize> {
+    let middle = range.start.midpoint(range.end);
+    let steps = std::iter::successors(Some(1_usize), |step| step.checked_mul(2));
+    let steps = steps.take_while({
+        let length = range.len();
+        move |step| *step < length
+    });
+    let far = steps.flat_map(move |step| [middle.checked_add(step), middle.checked_sub(step)]);
+    let far = std::iter::once(Some(middle)).chain(far).flatten();
+    let inside = range.clone();
+    far.filter(move |at| inside.contains(at)).chain(range)
+}
+
 impl<'a> Segments<'a> {
     /// Those of a plan that lie in a range.
     pub fn new(plan: &'a Plan, range: Range<Lsn>) -> Segments<'a> {
-        let mut all = Segments { plan, range, count: 0, firsts: Vec::new() };
+        let mut all =
+            Segments { plan, range, count: 0, firsts: Vec::new(), silent: BTreeSet::new() };
         // A segment that waits to be written bears the address of what it was before.
         let is_written = |segment: &Segment| {
             let start = all.start_of(segment);
@@ -83,16 +102,16 @@ impl<'a> Segments<'a> {
         all
     }
 
-    fn at_even_distances(&self) -> Vec<First> {
+    fn at_even_distances(&mut self) -> Vec<First> {
         let step = self.count.div_ceil(LOOKS_MAX).max(1);
-        (0..self.count).step_by(step).filter_map(|at| self.first_of(at)).collect()
+        (0..self.count).step_by(step).filter_map(|at| self.look_at(at)).collect()
     }
 
     /// Only the first and the last one, where each look is a request to an object store: the others are
     /// found by bisection.
-    fn ends(&self) -> Vec<First> {
-        let first = (0..self.count).take(TRIES_MAX).find_map(|at| self.first_of(at));
-        let last = (0..self.count).rev().take(TRIES_MAX).find_map(|at| self.first_of(at));
+    fn ends(&mut self) -> Vec<First> {
+        let first = (0..self.count).take(TRIES_MAX).find_map(|at| self.look_at(at));
+        let last = (0..self.count).rev().take(TRIES_MAX).find_map(|at| self.look_at(at));
         let last = last.filter(|last| first.is_some_and(|first| first.segment < last.segment));
         first.into_iter().chain(last).collect()
     }
@@ -154,19 +173,32 @@ impl<'a> Segments<'a> {
         })
     }
 
+    /// The same, once: one that states none is not asked again.
+    fn look_at(&mut self, segment: usize) -> Option<First> {
+        if self.silent.contains(&segment) {
+            return None;
+        }
+        let first = self.first_of(segment);
+        if first.is_none() {
+            self.silent.insert(segment);
+        }
+        first
+    }
+
     /// Looks into more segments around a time, until no two remain between.
     fn narrow(&mut self, time: Time, more: i64) {
         loop {
             let place = self.place(time, more);
             let before = place.checked_sub(1).and_then(|before| self.firsts.get(before));
-            let Some((before, after)) = before.zip(self.firsts.get(place)) else { return };
-            let middle = before.segment.midpoint(after.segment);
-            if middle == before.segment {
+            let low = before.map_or(0, |before| before.segment + 1);
+            let high = self.firsts.get(place).map_or(self.count, |after| after.segment);
+            if self.firsts.is_empty() || low >= high {
                 return;
             }
-            // One without a time at its beginning tells nothing: the next ones do.
-            let mut tries = (middle..after.segment).chain((before.segment + 1..middle).rev());
-            let found = tries.by_ref().take(TRIES_MAX).find_map(|at| self.first_of(at));
+            let found = outwards(low..high).find_map(|at| {
+                let is_enough = self.silent.len() >= LOOKS_MAX;
+                if is_enough { None } else { self.look_at(at) }
+            });
             let Some(found) = found else { return };
             self.firsts.insert(place, found);
             if !self.is_steady() {

@@ -1,6 +1,7 @@
 //! Buckets, each with its client: made of the environment, once a process; and what was listed in them, which
 //! what is read later is held against.
 
+use crate::contact::Contact;
 use crate::options::options;
 use crate::reason::{Reason, scrubbed};
 use crate::url::{Scheme, Url};
@@ -12,6 +13,8 @@ use object_store::{ClientConfigKey, ObjectMeta, ObjectStore, RetryConfig};
 use std::collections::{BTreeMap, HashMap};
 use std::env::var;
 use std::fmt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -20,7 +23,11 @@ pub(crate) struct Bucket {
     name: String,
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<dyn PaginatedListStore>,
-    listed: Mutex<HashMap<Box<str>, Listed>>,
+    /// How its store behaves.
+    pub(crate) contact: Contact,
+    /// Whether its store gives all of an object, whatever part of it is asked for.
+    pub(crate) ignores_ranges: AtomicBool,
+    listed: Mutex<HashMap<Box<str>, Noted>>,
 }
 
 /// A client knows secrets: only the bucket's name is shown.
@@ -39,6 +46,16 @@ pub(crate) struct Listed {
     pub(crate) tag: Option<Box<str>>,
 }
 
+/// What is known of an object.
+#[derive(Debug)]
+struct Noted {
+    listed: Listed,
+    /// It was had, or a part of it.
+    is_had: bool,
+    /// It was tried for as long as something is tried.
+    is_spent: bool,
+}
+
 impl Listed {
     pub(crate) fn of(meta: &ObjectMeta) -> Listed {
         let plain = |tag: &'_ str| tag.trim_start_matches("W/").trim_matches('"').to_owned();
@@ -52,18 +69,40 @@ impl Listed {
 }
 
 impl Bucket {
-    fn table(&self) -> MutexGuard<'_, HashMap<Box<str>, Listed>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<Box<str>, Noted>> {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was listed under a key.
     pub(crate) fn listed(&self, key: &str) -> Option<Listed> {
-        self.table().get(key).cloned()
+        self.table().get(key).map(|noted| noted.listed.clone())
     }
 
     /// Takes note of what is listed under a key.
     pub(crate) fn note(&self, key: &str, listed: Listed) {
-        self.table().insert(key.into(), listed);
+        self.table().insert(key.into(), Noted { listed, is_had: false, is_spent: false });
+    }
+
+    /// Takes note that an object was had, or a part of it.
+    pub(crate) fn note_had(&self, key: &str) {
+        let mut table = self.table();
+        let Some(noted) = table.get_mut(key) else { return };
+        noted.is_spent = false;
+        if !std::mem::replace(&mut noted.is_had, true) {
+            self.contact.note_object();
+        }
+    }
+
+    /// Takes note that an object was tried for as long as something is tried.
+    pub(crate) fn note_spent(&self, key: &str) {
+        if let Some(noted) = self.table().get_mut(key) {
+            noted.is_spent = true;
+        }
+    }
+
+    /// Whether it was.
+    pub(crate) fn is_spent(&self, key: &str) -> bool {
+        self.table().get(key).is_some_and(|noted| noted.is_spent)
     }
 }
 
@@ -81,9 +120,24 @@ pub(crate) fn bucket(url: &Url) -> Result<Arc<Bucket>, Reason> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (objects, pages) = client(url).map_err(|text| Reason::lasting(&text))?;
     let listed = Mutex::default();
-    let bucket = Arc::new(Bucket { name: url.bucket.clone(), objects, pages, listed });
+    let (contact, ignores_ranges) = (Contact::default(), AtomicBool::new(false));
+    let name = url.bucket.clone();
+    let bucket = Arc::new(Bucket { name, objects, pages, contact, ignores_ranges, listed });
     buckets.insert(key, Arc::clone(&bucket));
     Ok(bucket)
+}
+
+/// Asks all stores again, also those that were given up: a new reading begins.
+pub fn begin() {
+    let buckets = BUCKETS.lock().unwrap_or_else(PoisonError::into_inner);
+    buckets.values().for_each(|bucket| bucket.contact.begin());
+}
+
+/// Why the store of a URL is not asked any more, if it is not: nothing was had from it for too long.
+pub fn given_up(path: &Path) -> Option<String> {
+    let url = Url::parse(path).ok()?;
+    let buckets = BUCKETS.lock().unwrap_or_else(PoisonError::into_inner);
+    buckets.get(&(url.scheme, url.bucket))?.contact.given_up()
 }
 
 type Client = (Arc<dyn ObjectStore>, Arc<dyn PaginatedListStore>);
@@ -106,7 +160,7 @@ fn both<T: ObjectStore + PaginatedListStore>(client: Arc<T>) -> Client {
 
 /// A connection that stands still for so long is broken; a part may take long on a slow line.
 const CLIENT: [(ClientConfigKey, &str); 3] = [
-    (ClientConfigKey::ConnectTimeout, "10 seconds"),
+    (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::ReadTimeout, "15 seconds"),
     (ClientConfigKey::Timeout, "10 minutes"),
 ];

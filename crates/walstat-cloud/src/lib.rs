@@ -13,6 +13,7 @@
 //! | `fetch` | a part of an object, tried again for up to a minute |
 //! | `body` | the bytes of an object in order, parts of it fetched ahead |
 //! | `patience` | how long and how often something is tried again |
+//! | `contact` | whether a store has ever answered, and when it is given up as a whole |
 //! | `reason` | what went wrong, in one line and without secrets |
 
 #![warn(unreachable_pub)]
@@ -20,6 +21,7 @@
 
 mod body;
 mod bucket;
+mod contact;
 mod fetch;
 mod list;
 mod options;
@@ -29,5 +31,6 @@ mod runtime;
 mod url;
 
 pub use body::{Body, Share, open};
+pub use bucket::{begin, given_up};
 pub use list::{Entry, Kind, entries, look, modified};
 pub use options::{CONNECTIONS, Options, configure};

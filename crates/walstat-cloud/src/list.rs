@@ -1,7 +1,7 @@
 //! What lies under a prefix, as in a directory, and what lies at a single key.
 
 use crate::bucket::{Bucket, Listed, bucket};
-use crate::patience::{Patience, note_answer};
+use crate::patience::Patience;
 use crate::reason::{Reason, Then};
 use crate::runtime::{requests, wait_for};
 use crate::url::Url;
@@ -108,7 +108,7 @@ pub(crate) fn head(bucket: &Arc<Bucket>, key: &str) -> io::Result<Option<Listed>
         return Ok(None);
     }
     let store = Arc::clone(&bucket.objects);
-    let meta = tried(move || {
+    let meta = tried(bucket, move || {
         let (store, path) = (Arc::clone(&store), path.clone());
         async move { store.head(&path).await }
     })?;
@@ -137,7 +137,7 @@ fn page(
     most: Option<usize>,
 ) -> io::Result<Page> {
     let (store, wanted) = (Arc::clone(&bucket.pages), prefix.to_owned());
-    let listed = tried(move || {
+    let listed = tried(bucket, move || {
         let (store, wanted, token) = (Arc::clone(&store), wanted.clone(), token.clone());
         let options = PaginatedListOptions {
             delimiter: Some("/".into()),
@@ -168,25 +168,24 @@ fn page(
 }
 
 /// Asks the store until it answers, or patience ends.
-fn tried<T, F>(ask: impl Fn() -> F + Send + 'static) -> io::Result<Result<T, Reason>>
+fn tried<T, F>(
+    bucket: &Arc<Bucket>,
+    ask: impl Fn() -> F + Send + Sync + 'static,
+) -> io::Result<Result<T, Reason>>
 where
     T: Send + 'static,
     F: Future<Output = object_store::Result<T>> + Send,
 {
+    let bucket = Arc::clone(bucket);
     wait_for(async move {
         let mut patience = Patience::default();
         loop {
             let permit = requests().acquire().await;
-            let answer = ask().await;
+            let asked = async { ask().await.map_err(|error| Reason::of(&error)) };
+            let answer = bucket.contact.ask(asked).await;
             drop(permit);
-            let reason = match answer {
-                Ok(answer) => {
-                    note_answer();
-                    return Ok(answer);
-                }
-                Err(error) => Reason::of(&error),
-            };
-            let Some(pause) = patience.after(&reason) else { return Err(reason) };
+            let Err(reason) = answer else { return answer };
+            let Some(pause) = patience.after(&reason, &bucket.contact) else { return Err(reason) };
             tokio::time::sleep(pause).await;
         }
     })

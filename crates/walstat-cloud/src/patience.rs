@@ -1,54 +1,45 @@
-//! How long and how often something is tried again: for a minute, after pauses that grow. A store that never
-//! answered at all is more likely misspelt than busy, and is given up sooner.
+//! How long and how often something is tried again: for a minute, after pauses that grow, and no longer than
+//! the store as a whole is waited for.
 
-use crate::reason::{Reason, Then};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::contact::Contact;
+use crate::reason::Reason;
 use std::time::{Duration, Instant};
 
 /// So long, from the first failure on.
 const MINUTE: Duration = Duration::from_secs(60);
-/// So long, where nothing listens and nothing has answered yet.
-const FIRST_CONTACT: Duration = Duration::from_secs(10);
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-
-/// Whether any store has answered, whatever it said.
-static ANSWERED: AtomicBool = AtomicBool::new(false);
-
-/// Takes note that a store has answered.
-pub(crate) fn note_answer() {
-    ANSWERED.store(true, Ordering::Relaxed);
-}
 
 /// What is left of the patience with one thing.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     since: Option<Instant>,
     failures: u32,
+    /// It has come to its end before.
+    is_spent: bool,
 }
 
 impl Patience {
-    /// The pause before the next try after a failure; `None`: no more.
-    pub(crate) fn after(&mut self, reason: &Reason) -> Option<Duration> {
-        match reason.then {
-            Then::Again => {
-                note_answer();
-                self.pause(false)
-            }
-            Then::AgainIfEver => self.pause(true),
-            Then::Absent | Then::Shorter | Then::GiveUp => None,
-        }
+    /// With something that was tried for a minute before: once more is enough.
+    pub(crate) fn spent() -> Patience {
+        Patience { is_spent: true, ..Patience::default() }
     }
 
-    /// The same; `no_contact`: nobody was there.
-    fn pause(&mut self, no_contact: bool) -> Option<Duration> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let is_first_contact = no_contact && !ANSWERED.load(Ordering::Relaxed);
-        let most = if is_first_contact { FIRST_CONTACT } else { MINUTE };
+    /// The pause before the next try after a failure; `None`: no more.
+    pub(crate) fn after(&mut self, reason: &Reason, contact: &Contact) -> Option<Duration> {
+        self.at(Instant::now(), reason, contact)
+    }
+
+    fn at(&mut self, now: Instant, reason: &Reason, contact: &Contact) -> Option<Duration> {
+        if reason.is_final() {
+            return None;
+        }
+        let left_of_store = contact.left(reason, now)?;
+        let since = *self.since.get_or_insert(now);
+        let left = MINUTE.saturating_sub(now.saturating_duration_since(since)).min(left_of_store);
         let pause = PAUSE_FIRST.saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
         self.failures += 1;
-        let left = most.checked_sub(since.elapsed())?;
-        (!left.is_zero()).then(|| pause.mul_f64(jitter()).min(left))
+        (!left.is_zero() && !self.is_spent).then(|| pause.mul_f64(jitter()).min(left))
     }
 }
 
@@ -57,4 +48,23 @@ fn jitter() -> f64 {
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = nanos.map_or(0, |time| time.subsec_nanos());
     0.5 + f64::from(nanos % 1024) / 2048.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_tried_for_a_minute_and_after_that_once() {
+        let (contact, begun) = (Contact::default(), Instant::now());
+        let busy = Reason { is_answer: true, ..Reason::passing("slow down".to_owned()) };
+        let mut patience = Patience::default();
+        let mut at = |seconds| patience.at(begun + Duration::from_secs(seconds), &busy, &contact);
+        assert!(at(0).is_some_and(|pause| pause <= PAUSE_FIRST));
+        assert!(at(59).is_some_and(|pause| pause <= Duration::from_secs(1)));
+        assert_eq!(at(60), None);
+        assert_eq!(Patience::spent().at(begun, &busy, &contact), None);
+        let denied = Reason::lasting("denied");
+        assert_eq!(Patience::default().at(begun, &denied, &contact), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! What went wrong, in one line: the store's own code and message, and nothing else of its answer. An answer
 //! may repeat the request that it is to, and with it a token.
 
-use object_store::client::{HttpError, HttpErrorKind};
+use object_store::client::HttpError;
 use std::error::Error;
 use std::sync::OnceLock;
 
@@ -12,6 +12,8 @@ pub(crate) struct Reason {
     pub(crate) text: String,
     /// What to do about it.
     pub(crate) then: Then,
+    /// Whether a store has said it.
+    pub(crate) is_answer: bool,
 }
 
 /// What to do about a failure.
@@ -19,8 +21,8 @@ pub(crate) struct Reason {
 pub(crate) enum Then {
     /// It may pass: try again.
     Again,
-    /// Nothing listens there: try again, but give up sooner if no store has ever answered.
-    AgainIfEver,
+    /// What came is not the part that was asked for: the whole object may be had all the same.
+    AskForAll,
     /// The object or the bucket is not there.
     Absent,
     /// The object is there and has fewer bytes than were asked for.
@@ -43,27 +45,46 @@ impl Reason {
                 408 | 429 | 500.. => Then::Again,
                 _ => Then::GiveUp,
             };
-            return Reason { text: scrubbed(&answer_in(&chain, status)), then };
+            return Reason { text: scrubbed(&answer_in(&chain, status)), then, is_answer: true };
         }
-        let http = causes(error).find_map(|error| error.downcast_ref::<HttpError>());
-        let then = match http.map(HttpError::kind) {
-            Some(HttpErrorKind::Connect) => Then::AgainIfEver,
-            Some(_) => Then::Again,
-            None if matches!(error, object_store::Error::NotFound { .. }) => Then::Absent,
-            None => give_up_unless_garbled(&chain),
+        let is_silence = causes(error).any(|error| error.is::<HttpError>());
+        let then = match () {
+            () if is_silence => Then::Again,
+            () if matches!(error, object_store::Error::NotFound { .. }) => Then::Absent,
+            () => give_up_unless_garbled(&chain),
         };
         let last = chain.last().map(String::as_str).unwrap_or_default();
-        Reason { text: scrubbed(&one_line(last)), then }
+        Reason { text: scrubbed(&one_line(last)), then, is_answer: !is_silence }
     }
 
     /// Something that may pass.
     pub(crate) fn passing(text: String) -> Reason {
-        Reason { text, then: Then::Again }
+        Reason { text, then: Then::Again, is_answer: false }
+    }
+
+    /// Nobody has said anything.
+    pub(crate) fn no_answer() -> Reason {
+        Reason::passing(SILENCE.to_owned())
+    }
+
+    /// Whether it is that.
+    pub(crate) fn is_silence(&self) -> bool {
+        self.text == SILENCE
+    }
+
+    /// Whether all of the object came in the place of a part.
+    pub(crate) fn says_that_all_came(&self) -> bool {
+        self.text.contains(ALL_CAME)
+    }
+
+    /// Whether it will not pass.
+    pub(crate) fn is_final(&self) -> bool {
+        !matches!(self.then, Then::Again | Then::AskForAll)
     }
 
     /// Something that will not.
     pub(crate) fn lasting(text: &str) -> Reason {
-        Reason { text: scrubbed(&one_line(text)), then: Then::GiveUp }
+        Reason { text: scrubbed(&one_line(text)), then: Then::GiveUp, is_answer: false }
     }
 }
 
@@ -77,18 +98,21 @@ fn chain(error: &object_store::Error) -> Vec<String> {
     causes(error).map(ToString::to_string).collect()
 }
 
+const SILENCE: &str = "no answer for ten seconds";
+
+const ALL_CAME: &str = "non-partial response";
+
 /// An answer that was cut short or garbled on its way is no XML, or another range than was asked for.
 fn give_up_unless_garbled(chain: &[String]) -> Then {
-    const GARBLED: [&str; 6] = [
-        "Requested ",
-        "invalid list response",
-        "Invalid list response",
-        "list response",
-        "Content-Range",
-        "response body",
-    ];
-    let is_garbled = |text: &String| GARBLED.iter().any(|sign| text.contains(sign));
-    if chain.iter().any(is_garbled) { Then::Again } else { Then::GiveUp }
+    const NOT_THE_PART: [&str; 4] = ["Requested ", "Content-Range", "CONTENT_RANGE", ALL_CAME];
+    const GARBLED: [&str; 2] = ["ist response", "response body"];
+    let has =
+        |signs: &[&str]| chain.iter().any(|text| signs.iter().any(|sign| text.contains(sign)));
+    match () {
+        () if has(&NOT_THE_PART) => Then::AskForAll,
+        () if has(&GARBLED) => Then::Again,
+        () => Then::GiveUp,
+    }
 }
 
 /// Where the crate has no key it asks the machine it runs on for one; elsewhere than in the cloud nobody
@@ -103,7 +127,7 @@ fn no_credentials(chain: &[String]) -> Option<Reason> {
     let is_asked = |(place, _): &&(&str, &str)| chain.iter().any(|text| text.contains(place));
     let (_, variables) = ASKED.iter().find(is_asked)?;
     let text = format!("no credentials: set {variables} (this machine has none of its own either)");
-    Some(Reason { text, then: Then::GiveUp })
+    Some(Reason { text, then: Then::GiveUp, is_answer: false })
 }
 
 /// The status of the store's answer, which the crate tells in words alone.
@@ -223,7 +247,7 @@ mod tests {
              code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><Message>Wrong key.</Message>\
              <StringToSign>x-amz-security-token:hidden</StringToSign></Error>",
         );
-        let Reason { text, then } = Reason::of(&error);
+        let Reason { text, then, .. } = Reason::of(&error);
         assert_eq!(text, "SignatureDoesNotMatch: Wrong key. (HTTP 403 Forbidden)");
         assert_eq!(then, Then::GiveUp);
     }
@@ -233,7 +257,8 @@ mod tests {
         let then = |text: &str| Reason::of(&generic(text)).then;
         assert_eq!(then("Server returned non-2xx status code: 503 Slow: "), Then::Again);
         assert_eq!(then("Server returned non-2xx status code: 404 Not Found: "), Then::Absent);
-        assert_eq!(then("Requested 0..10, got 0..5"), Then::Again);
+        assert_eq!(then("Requested 0..10, got 0..5"), Then::AskForAll);
+        assert_eq!(then("Error getting list response body"), Then::Again);
         assert_eq!(then("no region"), Then::GiveUp);
     }
 

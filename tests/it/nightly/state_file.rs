@@ -71,7 +71,7 @@ fn archive_names(archive: &Archive) -> Vec<String> {
 fn options_that_count_something_else_are_refused() {
     let archive = Archive::with(3);
     archive.round(&[]);
-    let refused = "expected one made with --as archive";
+    let refused = "and this one has --as archive";
     is_refused(&archive, &["--no-verify-checksums"], refused);
     is_refused(&archive, &["--rmgr", "Heap"], refused);
     is_refused(&archive, &["--fail-on", "warning"], refused);

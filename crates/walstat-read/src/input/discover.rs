@@ -9,10 +9,9 @@ mod histories;
 use super::archive_info::{self, ArchiveInfo};
 use super::error::{InputError, Lacking};
 use super::history::Histories;
-use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES, is_version};
+use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
 use super::label::ToldLabel;
-use super::layout::lies_in_stanza;
 use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
 use super::packing;
 use super::piece::{Listed, Piece, vote};
@@ -66,6 +65,8 @@ pub struct Found {
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
+    /// Whether only what lies beside segments is looked for: others read the segments.
+    only_beside: bool,
     /// Files that were read before: those that are still the same are not looked into.
     known: Arc<KnownFiles>,
     /// Directories that were looked into.
@@ -118,6 +119,7 @@ pub fn discover_known(
     known: Arc<KnownFiles>,
 ) -> Result<Found, InputError> {
     let mut looks = 1;
+    storage::begin();
     loop {
         match given::look(paths, taken_for, &known) {
             // A server renames its segments while the directory is listed: all may be missed.
@@ -132,6 +134,19 @@ pub fn discover_known(
     }
 }
 
+/// Looks at what lies beside the segments in a directory, of which others make partial results.
+///
+/// # Errors
+///
+/// When the directory cannot be listed.
+pub fn discover_beside(directory: &Path) -> Result<Found, InputError> {
+    let mut found =
+        Found { paths: vec![directory.to_owned()], only_beside: true, ..Found::default() };
+    found.add_given(&[0])?;
+    found.settle_histories();
+    Ok(found)
+}
+
 /// Whether a directory is a server's `pg_wal`, or has one.
 fn is_server_directory(path: &Path) -> bool {
     let has_status = |directory: &Path| storage::is_dir(&directory.join(ARCHIVE_STATUS));
@@ -142,6 +157,12 @@ impl Found {
     /// The same paths once more, as they are now.
     pub fn again(&self) -> Result<Found, InputError> {
         discover_known(&self.paths, self.taken_for, Arc::clone(&self.known))
+    }
+
+    /// Ends reading where one of the paths lies in a store that gives nothing any more.
+    pub(crate) fn fail_if_given_up(&self) -> Result<(), InputError> {
+        let mut given_up = self.paths.iter().filter_map(|it| Some((it, storage::given_up(it)?)));
+        given_up.next().map_or(Ok(()), |(path, reason)| Err(InputError::io(path, reason)))
     }
 
     /// How many bytes there are to read in the range, whole segments where a file is compressed. `None`
@@ -211,24 +232,7 @@ impl Found {
                 metadata => self.add_entry(root, &below, metadata),
             }
         }
-        self.check_archive_info(path, &names);
         Ok(true)
-    }
-
-    /// Reports a stanza of pgBackRest whose list of archive ids is missing or damaged, and its copy too.
-    fn check_archive_info(&mut self, stanza: &Path, names: &BTreeSet<String>) {
-        if !names.iter().any(|name| is_version(name)) {
-            return;
-        }
-        let lists = self.archive_infos.iter().filter(|(path, _)| path.parent() == Some(stanza));
-        let faults =
-            lists.map(|(_, list)| list.as_ref().err().cloned()).collect::<Option<Vec<_>>>();
-        let Some(faults) = faults else { return };
-        let pieces = self.pieces.iter().filter_map(|it| Some((it.path(), it.name.as_ref()?)));
-        let listed = self.listed.iter().map(|it| (it.path.as_path(), &it.name));
-        if pieces.chain(listed).any(|(path, name)| lies_in_stanza(stanza, path, name)) {
-            self.problems.push(Problem::no_archive_info(faults.into_iter().next()));
-        }
     }
 
     /// Notes the data directory of which this is the WAL directory, if it is one; whether it is.
@@ -316,6 +320,7 @@ impl Found {
                 self.add_history(timeline, path, read);
                 return;
             }
+            FileName::Segment(_) if self.only_beside => return,
             FileName::Segment(name) if storage::is_elsewhere(path) => {
                 let path = path.to_owned();
                 let (bytes, modified) = (metadata.bytes, metadata.modified);
@@ -328,6 +333,7 @@ impl Found {
                 }
                 Some(file)
             }
+            FileName::Other if self.only_beside && is_called_like_a_tar(&text) => return,
             FileName::Other if asked || is_called_like_a_tar(&text) => None,
             FileName::Other => {
                 if archive_info::NAMES.contains(&&*text) {

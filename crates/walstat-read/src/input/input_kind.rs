@@ -19,12 +19,10 @@ named! {
 /// What pgBackRest calls its directory of WAL.
 const PGBACKRESTS: &str = "archive";
 
-/// Whether WAL lies in directories of this name: in a data directory, a Barman server, a pgBackRest
-/// repository, WAL-G storage.
+/// Whether WAL lies in directories of this name, or in groups in them: in a data directory, a Barman server,
+/// WAL-G storage.
 fn is_wal_directory(name: &str) -> bool {
-    SERVER_DIRECTORIES.contains(&name)
-        || ARCHIVER_DIRECTORIES.contains(&name)
-        || name == PGBACKRESTS
+    SERVER_DIRECTORIES.contains(&name) || ARCHIVER_DIRECTORIES.contains(&name)
 }
 
 /// Where WAL lies in a data directory: since release 10, and before.
@@ -134,11 +132,21 @@ impl Directories {
     /// for, and the nearest directory above that separates one archive from others.
     pub(crate) fn archive_of(&self, index: usize) -> Option<(usize, &Path)> {
         let Directory { root, path, .. } = self.all.get(index)?;
+        let folder = self.folder_of(index).map(|(_, folder)| folder);
         let own = |path: &&Path| {
             let name = name_of(path);
-            is_wal_directory(name) || is_version(name)
+            // Below a directory of pgBackRest there are those of stanzas and clusters, each apart.
+            let is_own = name == PGBACKRESTS && folder == Some(*path);
+            is_own || is_wal_directory(name) || is_version(name)
         };
         path.ancestors().find(own).map(|archive| (*root, archive))
+    }
+
+    /// The path that was asked for, and a directory, or that of its group of segments.
+    pub(crate) fn folder_of(&self, index: usize) -> Option<(usize, &Path)> {
+        let Directory { root, path, .. } = self.all.get(index)?;
+        let above = if is_group(name_of(path)) { path.parent() } else { None };
+        Some((*root, above.unwrap_or(path)))
     }
 }
 

@@ -35,8 +35,8 @@ impl KnownFile {
         let metadata = storage::metadata(path).ok().filter(|found| found.kind == Kind::File)?;
         (Stamp::of(&metadata) == self.stamp).then(|| Probe {
             source: match self.codec {
-                Some(codec) => Source::Compressed(path.to_owned(), codec),
-                None => Source::Raw(path.to_owned()),
+                Some(codec) => Source::Compressed(path.into(), codec),
+                None => Source::Raw(path.into()),
             },
             compressed: self.codec.is_some(),
             raw_bytes: self.codec.is_none().then_some(metadata.bytes),

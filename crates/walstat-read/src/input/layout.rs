@@ -70,11 +70,9 @@ fn is_barmans(file: &str, name: &SegmentFile) -> bool {
     file == name.name.to_string()
 }
 
-/// Whether a file lies in a stanza's directory of pgBackRest as its segments do.
-pub(super) fn lies_in_stanza(stanza: &Path, path: &Path, name: &SegmentFile) -> bool {
-    tree_of(path, name).is_some_and(|(tree, archiver)| {
-        archiver == Archiver::PgBackRest
-            && tree.parent() == Some(stanza)
-            && is_version(&file_name(&tree))
-    })
+/// The stanza's directory of pgBackRest that a file lies in as its segments do.
+pub(super) fn stanza_of(path: &Path, name: &SegmentFile) -> Option<PathBuf> {
+    let (tree, archiver) = tree_of(path, name)?;
+    let is_stanzas = archiver == Archiver::PgBackRest && is_version(&file_name(&tree));
+    tree.parent().filter(|_| is_stanzas).map(Path::to_owned)
 }

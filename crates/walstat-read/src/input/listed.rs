@@ -37,20 +37,19 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
     let looked_at = looked_at.filter_map(|index| all.get(*index));
     ahead.announce(looked_at.map(|listed| (listed.path.clone(), 0, LOOK_BYTES)));
     let mut presumed = Vec::new();
-    for (index, Listed { root, path, name, .. }) in all.iter().enumerate() {
+    for (index, listed) in all.into_iter().enumerate() {
         if needed.contains(&index) {
+            let Listed { root, path, name, .. } = listed;
             let known = known.remove(&index);
-            let probe = known.map_or_else(|| probe(path, &mut ahead), Ok);
-            let probe = probe.unwrap_or_else(|error| failed(path, &error));
-            found.add_probed(*root, path, Some(name.clone()), probe);
+            let probe = known.map_or_else(|| probe(&path, &mut ahead), Ok);
+            let probe = probe.unwrap_or_else(|error| failed(&path, &error));
+            found.add_probed(root, &path, Some(name), probe);
         } else {
-            presumed.push(index);
+            presumed.push(listed);
         }
     }
     let Some(geometry) = vote(&found.pieces).or(geometry) else { return };
-    presumed.iter().filter_map(|index| all.get(*index)).for_each(|listed| {
-        presume(found, listed, &geometry);
-    });
+    presumed.iter().for_each(|listed| presume(found, listed, &geometry));
 }
 
 /// The same files with nothing looked into, but for one of those that were only listed.
@@ -118,7 +117,7 @@ fn presume(found: &mut Found, listed: &Listed, geometry: &Geometry) {
     let is_segments = u32::try_from(*bytes)
         .is_ok_and(|bytes| bytes.is_power_of_two() && SEGMENT_BYTES.contains(&bytes));
     let probe = Probe {
-        source: Source::Listed(path.clone()),
+        source: Source::Listed(path.as_path().into()),
         compressed,
         raw_bytes: Some(*bytes).filter(|_| !compressed && is_segments),
         modified: *modified,

@@ -4,6 +4,7 @@ use super::history;
 use super::input_kind::InputKind;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 use walstat_format::segment::{NAME_DIGITS, SegmentName};
 
 /// What a file name says.
@@ -25,7 +26,7 @@ pub struct SegmentFile {
     /// How much of the segment a file of this name has to hold.
     pub standing: Standing,
     /// SHA-1 of the uncompressed segment, in small hexadecimal digits, as pgBackRest appends it.
-    pub sha1: Option<String>,
+    pub sha1: Option<Arc<str>>,
 }
 
 /// How much of a segment a file of such a name has to hold.
@@ -165,7 +166,7 @@ fn segment(text: &str) -> Option<SegmentFile> {
             (".", suffix) if is_encryption(suffix) => Standing::Full,
             (".", suffix) => compression(suffix).unwrap_or(Standing::Aside),
             ("-", digits) if is_sha1(digits) => {
-                file.sha1 = Some(digits.to_ascii_lowercase());
+                file.sha1 = Some(digits.to_ascii_lowercase().into());
                 Standing::Full
             }
             _ => Standing::Aside,

@@ -10,7 +10,7 @@ use super::piece::{Identity, Piece, identity, vote};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
 use super::reach::Reach;
-use super::repository::Repositories;
+use super::repository::{Repositories, stanzas_without_list};
 use super::salvage::{self, Salvaged};
 use super::segment::Segment;
 use super::storage;
@@ -80,7 +80,9 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
                     segment.source = source;
                     placed.problems.push(problem);
                 }
-                placed.files.entry(key).or_default().push(segment);
+                // Mostly it is the only one: no room is kept for more.
+                let files = placed.files.entry(key).or_insert_with(|| Vec::with_capacity(1));
+                files.push(segment);
             }
             Err(problem) => refused.push((piece, problem)),
         }
@@ -92,9 +94,8 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     for files in placed.files.values_mut() {
         lay_copies_aside(files);
         // An uncompressed file is read faster.
-        files.sort_by_cached_key(|file| {
-            (file.standing, file.compressed, file.source.path().clone())
-        });
+        files
+            .sort_by_cached_key(|file| (file.standing, file.compressed, file.source.shared_path()));
     }
     Ok(placed)
 }
@@ -142,20 +143,31 @@ fn wal_beside(path: &Path) -> Option<PathBuf> {
 }
 
 /// Several archives below one path, with the WAL of different clusters: their sums would mean nothing.
-/// A segment of another cluster among others is a problem, not another archive.
+/// A segment of another cluster among others, or in a folder below them, is a problem, not another archive.
 fn one_archive(found: &Found) -> Result<(), InputError> {
     let mut archives: BTreeMap<(usize, &Path), BTreeSet<Identity>> = BTreeMap::new();
+    let mut folders: BTreeSet<&Path> = BTreeSet::new();
     for piece in &found.pieces {
         let Ok(page) = &piece.probe.first_page else { continue };
-        if let Some(archive) = found.directories.archive_of(piece.directory) {
+        let archive = found.directories.archive_of(piece.directory).or_else(|| {
+            let promises = piece.name.as_ref().is_some_and(|it| it.standing <= Standing::Unusual);
+            let folder = found.directories.folder_of(piece.directory).filter(|_| promises)?;
+            folders.insert(folder.1);
+            Some(folder)
+        });
+        if let Some(archive) = archive {
             archives.entry(archive).or_default().insert(identity(page));
         }
     }
+    let is_below = |path: &Path, other: &Path| path.starts_with(other) && folders.contains(path);
     let mut seen: Vec<(&(usize, &Path), &BTreeSet<Identity>)> = Vec::new();
     for archive in &archives {
         let ((root, path), identities) = archive;
-        let apart = |((other, _), theirs): &&(&(usize, &Path), &BTreeSet<Identity>)| {
-            other == root && identities.is_disjoint(theirs)
+        let apart = |((other, beside), theirs): &&(&(usize, &Path), &BTreeSet<Identity>)| {
+            other == root
+                && identities.is_disjoint(theirs)
+                && !is_below(path, beside)
+                && !is_below(beside, path)
         };
         if let Some(((_, first), _)) = seen.iter().find(apart) {
             return Err(InputError::Several {
@@ -258,7 +270,7 @@ impl Placed {
             geometry,
             files: BTreeMap::new(),
             others: found.others.clone(),
-            problems: found.problems.clone(),
+            problems: [found.problems.clone(), stanzas_without_list(found)].concat(),
             laid_away: Vec::new(),
             notes: found.notes.iter().cloned().chain(salvage).collect(),
             begin: salvaged.and_then(|salvaged| salvaged.begin),

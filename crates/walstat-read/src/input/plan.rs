@@ -266,7 +266,10 @@ impl Plan {
 
     /// Whether some of the files were only listed.
     pub fn is_presumed(&self) -> bool {
-        self.segments.iter().any(|segment| matches!(segment.source, Source::Listed(_)))
+        let is_presumed = |segment: &Segment| {
+            matches!(segment.source, Source::Listed(_)) && segment.first_page.is_ok()
+        };
+        self.segments.iter().any(is_presumed)
     }
 
     /// Whether a segment is part of the history that is followed.
@@ -332,7 +335,7 @@ impl Plan {
     pub fn clip(&mut self, range: &Range<Lsn>) -> Result<(), InputError> {
         let bytes = u64::from(self.geometry.segment_bytes);
         let Range { start: first, end: last } = self.bounds();
-        let path = self.segments.first().map(|s| s.source.path().clone()).unwrap_or_default();
+        let path = self.segments.first().map(|s| s.source.path().to_owned()).unwrap_or_default();
         let inside =
             |number: u64| number * bytes < range.end.0 && (number + 1) * bytes > range.start.0;
         self.end_in_hole = self.segments.windows(2).find_map(|pair| match pair {

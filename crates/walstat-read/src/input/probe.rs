@@ -8,7 +8,7 @@ use super::storage::{self, Ahead};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::{self, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 use walstat_format::page::{LONG_HEADER, LongHeader, PageHeader, SHORT_HEADER_BYTES};
 use walstat_format::version::{Magic, Version};
@@ -110,7 +110,7 @@ pub fn probe(path: &Path, ahead: &mut Ahead) -> io::Result<Probe> {
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let raw = |first_page| Probe {
-        source: Source::Raw(path.to_owned()),
+        source: Source::Raw(path.into()),
         compressed: false,
         raw_bytes: Some(raw_bytes),
         modified,
@@ -142,7 +142,7 @@ fn probe_compressed(
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => return Err(error),
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
-    let source = Source::Compressed(PathBuf::from(path), codec);
+    let source = Source::Compressed(path.into(), codec);
     Ok(Probe { source, compressed: true, raw_bytes: None, modified, stamp: None, first_page })
 }
 
@@ -175,9 +175,12 @@ pub(crate) fn read_text(path: &Path) -> io::Result<Text> {
 }
 
 impl Probe {
-    /// A file that cannot be opened or read.
+    /// A file that cannot be opened or read. If it can be read later, how it is compressed shows then.
     pub fn failed(path: &Path, reason: NotWal) -> Probe {
-        let source = Source::Raw(path.to_owned());
+        let source = match reason {
+            NotWal::Io(_) => Source::Listed(path.into()),
+            _ => Source::Raw(path.into()),
+        };
         Probe {
             source,
             compressed: false,
@@ -190,7 +193,7 @@ impl Probe {
 
     /// Whether the file was only listed: what stands here is what its name says.
     pub fn is_presumed(&self) -> bool {
-        matches!(self.source, Source::Listed(_))
+        matches!(self.source, Source::Listed(_)) && self.first_page.is_ok()
     }
 
     /// Whether the file is as long as several segments, one after the other.

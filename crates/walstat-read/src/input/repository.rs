@@ -5,11 +5,12 @@ use super::archive_info::ArchiveInfo;
 use super::codec::Codec;
 use super::discover::Found;
 use super::history;
-use super::layout::{Archiver, tree_of};
+use super::layout::{Archiver, stanza_of, tree_of};
 use super::names::{Standing, backup_start, file_name};
 use super::neighbours::{Lost, missing, name_of};
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
+use super::storage::on_disk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use walstat_format::page::Geometry;
@@ -167,6 +168,23 @@ impl<'f> Repositories<'f> {
         };
         packed.into_iter().map(note).collect()
     }
+}
+
+/// Problems of stanzas of pgBackRest whose list of archive ids is missing or damaged, and its copy too. Only
+/// stanzas that lie in a path that was asked for: of others not all was seen.
+pub(super) fn stanzas_without_list(found: &Found) -> Vec<Problem> {
+    let named = found.pieces.iter().filter_map(|piece| Some((piece.path(), piece.name.as_ref()?)));
+    let trees = named.filter_map(|(path, name)| stanza_of(path, name));
+    let stanzas: BTreeSet<PathBuf> = trees.collect();
+    let is_listed =
+        |stanza: &&PathBuf| found.paths.iter().any(|path| stanza.starts_with(on_disk(path)));
+    let problem = |stanza: &PathBuf| {
+        let lists = found.archive_infos.iter();
+        let lists = lists.filter(|(path, _)| path.parent() == Some(stanza));
+        let faults: Option<Vec<&String>> = lists.map(|(_, list)| list.as_ref().err()).collect();
+        faults.map(|faults| Problem::no_archive_info(faults.into_iter().next().cloned()))
+    };
+    stanzas.iter().filter(is_listed).filter_map(problem).collect()
 }
 
 /// Where a file lies, from the directory of the tree on.

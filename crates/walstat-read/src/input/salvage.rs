@@ -60,7 +60,7 @@ fn look_at(index: usize, piece: &Piece) -> Option<Salvaged> {
     if in_segment != offset as u64 {
         let rest = bytes.split_off(offset);
         let kept = KeptBytes { zeros: in_segment, rest, error: None };
-        let source = Source::Kept(piece.path().to_owned(), Arc::new(kept));
+        let source = Source::Kept(piece.path().into(), Arc::new(kept));
         salvaged.begin = (in_segment > 0).then_some(header.address);
         salvaged.moved = Some((source, moved(piece, offset, header.address, in_segment)));
     }

@@ -5,6 +5,7 @@ use super::input_kind::InputKind;
 use super::names::{Standing, file_name};
 use super::probe::{FirstPage, NotWal};
 use super::source::Source;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// One file of a segment.
@@ -19,7 +20,7 @@ pub struct Segment {
     /// When the file was last written to, before the reading began.
     pub modified: Option<SystemTime>,
     /// SHA-1 of the uncompressed segment, if the file's name has it.
-    pub sha1: Option<String>,
+    pub sha1: Option<Arc<str>>,
     /// Whether the file's name says which segment it is, and not its first page.
     pub named: bool,
     /// How much of the segment the file has to hold, by its name.

@@ -11,7 +11,7 @@ use super::storage::{self, File};
 use super::unpacking::decoder;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 use walstat_format::page::PageHeader;
@@ -21,19 +21,19 @@ use walstat_format::version::Magic;
 /// The smallest pages of WAL that a server can be built with.
 const PAGE_BYTES_MIN: u64 = *PAGE_BYTES.start() as u64;
 
-/// Where the bytes of a segment are.
+/// Where the bytes of a segment are. Copies share the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file as the server wrote it.
-    Raw(PathBuf),
+    Raw(Arc<Path>),
     /// A compressed file.
-    Compressed(PathBuf, Codec),
+    Compressed(Arc<Path>, Codec),
     /// A file that was listed and not looked into: how it is compressed shows when it is.
-    Listed(PathBuf),
+    Listed(Arc<Path>),
     /// The bytes came through a stream and are gone; the path of the stream and the member.
-    Streamed(PathBuf),
+    Streamed(Arc<Path>),
     /// The bytes came through a stream and were kept.
-    Kept(PathBuf, Arc<KeptBytes>),
+    Kept(Arc<Path>, Arc<KeptBytes>),
 }
 
 /// Bytes of a stream that were kept in memory.
@@ -60,7 +60,16 @@ pub enum Bytes<'a> {
 
 impl Source {
     /// The file.
-    pub fn path(&self) -> &PathBuf {
+    pub fn path(&self) -> &Path {
+        self.path_in_it()
+    }
+
+    /// The same, for whoever keeps it: there are many, and each is kept in several places.
+    pub(crate) fn shared_path(&self) -> Arc<Path> {
+        Arc::clone(self.path_in_it())
+    }
+
+    fn path_in_it(&self) -> &Arc<Path> {
         match self {
             Source::Raw(path)
             | Source::Compressed(path, _)

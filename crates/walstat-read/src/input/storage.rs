@@ -36,6 +36,18 @@ pub fn configure(options: Options) {
     elsewhere::configure(options);
 }
 
+/// Asks all stores again, also those from which nothing was had for too long: a new reading begins.
+pub(super) fn begin() {
+    elsewhere::begin();
+}
+
+/// Why the store that a path lies in is not asked any more: nothing was had from it for too long. What is
+/// told of its objects since then says nothing of them.
+pub(crate) fn given_up(path: &Path) -> Option<io::Error> {
+    let reason = if is_elsewhere(path) { elsewhere::given_up(path) } else { None };
+    reason.map(io::Error::other)
+}
+
 /// What lies at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

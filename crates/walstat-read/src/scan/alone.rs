@@ -92,7 +92,7 @@ pub(super) fn segment_of(
         taken_for: InputKind::Copy,
         first_page: piece.probe.first_page.clone(),
         compressed: piece.probe.compressed,
-        source: Source::Streamed(piece.path().to_owned()),
+        source: Source::Streamed(piece.probe.source.shared_path()),
         piece: index,
     })
 }

@@ -13,6 +13,7 @@ use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 use walstat_format::lsn::Lsn;
 
 /// What was found in a copy, read after the segment before it.
@@ -83,7 +84,7 @@ fn best<'d>(
     let rivals = files.iter().zip(digests).enumerate();
     let rivals = rivals.filter(|(_, (file, _))| Some(file.standing) == standing);
     // Of equal copies only the preferred one. Copies whose names have different SHA-1s are not equal.
-    let mut known: BTreeSet<(&Digest, &Option<String>)> = BTreeSet::new();
+    let mut known: BTreeSet<(&Digest, &Option<Arc<str>>)> = BTreeSet::new();
     let mut is_new = |file, digest: &'d Option<Digest>| {
         let sound = digest.as_ref().filter(|digest| digest.whole);
         sound.is_none_or(|digest| known.insert((digest, file)))

@@ -11,7 +11,7 @@ use super::streamed::{self, Wanted};
 use super::timeline_switches::TimelineSwitches;
 use crate::input::archive_info::ArchiveInfo;
 use crate::input::digest::Digest;
-use crate::input::discover::{Found, Stream};
+use crate::input::discover::{Found, Stream, discover_beside};
 use crate::input::error::InputError;
 use crate::input::history::Histories;
 use crate::input::input_kind::Directories;
@@ -98,9 +98,23 @@ impl<O: Observe> Partial<O> {
         let mut passed = streamed::pass(&mut found, wanted, progress, &observer).passed;
         passed.extend(streamed::pass_files(&mut found, wanted, progress, &observer));
         progress.fail_if_lacking()?;
+        found.fail_if_given_up()?;
+        Ok(Partial::of(found, passed))
+    }
+
+    /// What lies beside the segments in a directory, where others have read the segments.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be listed.
+    pub fn beside(directory: &Path) -> Result<Partial<O>, InputError> {
+        Ok(Partial::of(discover_beside(directory)?, BTreeMap::new()))
+    }
+
+    fn of(found: Found, passed: BTreeMap<usize, Passed>) -> Partial<O> {
         let form = |(piece, passed)| Some((piece, PassedForm::of(passed)?));
         let infos = found.archive_infos.into_iter();
-        Ok(Partial {
+        Partial {
             paths: found.paths.iter().map(|path| text(path)).collect(),
             pieces: found.pieces.into_iter().map(PieceForm::of).collect(),
             directories: found.directories,
@@ -117,7 +131,7 @@ impl<O: Observe> Partial<O> {
             problems: found.problems,
             notes: found.notes,
             passed: passed.into_iter().filter_map(form).collect(),
-        })
+        }
     }
 
     /// The dimension by which parts are counted, and with which they are put together: what is read only
@@ -296,9 +310,9 @@ impl PieceForm {
             Some(kept) => {
                 // One byte after the longest segment tells that there are too many, as where it was kept.
                 let zeros = kept.zeros.min(u64::from(*SEGMENT_BYTES.end()) + 1);
-                Source::Kept(path, Arc::new(KeptBytes { zeros, ..kept }))
+                Source::Kept(path.into(), Arc::new(KeptBytes { zeros, ..kept }))
             }
-            None => Source::Streamed(path),
+            None => Source::Streamed(path.into()),
         };
         let probe = Probe {
             source,

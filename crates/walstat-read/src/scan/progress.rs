@@ -42,6 +42,7 @@ impl Progress {
 mod tests {
     use super::*;
     use crate::input::discover::discover;
+    use crate::input::probe::{NotWal, Probe};
     use crate::input::problem::ProblemKind;
     use crate::input::source::{KeptBytes, Source};
     use crate::scan::observer::Observer;
@@ -52,13 +53,32 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
+    fn a_packed_file_that_could_not_be_looked_at_is_unpacked_when_it_is_read() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
+        let read = |found| {
+            let (one, progress) = (NonZeroUsize::MIN, Progress::default());
+            let read = read_found(found, Wanted::default(), one, &progress, &Observer::default());
+            read.expect("WAL").1
+        };
+        let found = discover(&[PathBuf::from(sample)]).expect("files");
+        let mut unseen = found.clone();
+        let piece = unseen.pieces.get_mut(1).expect("a second one");
+        assert!(piece.probe.compressed, "the sample is packed");
+        let failed = NotWal::Io("slow down".to_owned());
+        piece.probe = Probe::failed(&piece.path().to_owned(), failed);
+        let (outcome, want) = (read(unseen), read(found));
+        assert_eq!(outcome.problems, want.problems);
+        assert_eq!(outcome.books, want.books);
+    }
+
+    #[test]
     fn what_the_system_lacks_says_nothing_of_the_file() {
         let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/pg15-mixed");
         let read = |kind: io::ErrorKind| {
             let mut found = discover(&[PathBuf::from(sample)]).expect("files");
             let piece = &mut found.pieces[1];
             let failing = Arc::new(KeptBytes::failing(kind, "no luck".into()));
-            piece.probe.source = Source::Kept(piece.path().to_owned(), failing);
+            piece.probe.source = Source::Kept(piece.path().into(), failing);
             let (one, progress) = (NonZeroUsize::MIN, Progress::default());
             read_found(found, Wanted::default(), one, &progress, &Observer::default())
         };

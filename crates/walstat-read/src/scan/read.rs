@@ -75,6 +75,7 @@ pub(crate) fn read_passed(
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
     let (mut tries, mut seen) = (0, None);
     let (plan, mut outcome) = loop {
+        found.fail_if_given_up()?;
         reading.settle_histories(&mut found)?;
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         if reading.correct_histories(&plan, &mut found) {
@@ -104,6 +105,7 @@ pub(crate) fn read_passed(
         reading.passed = recall(&found);
     };
     progress.fail_if_lacking()?;
+    found.fail_if_given_up()?;
     if range.start > Lsn(0) && outcome.first.is_none() {
         return Err(no_record(&plan, range.start));
     }
@@ -379,7 +381,7 @@ fn is_young(segment: &Segment) -> bool {
 }
 
 fn no_record(plan: &Plan, start: Lsn) -> InputError {
-    let path = plan.segments.first().map(|segment| segment.source.path().clone());
+    let path = plan.segments.first().map(|segment| segment.source.path().to_owned());
     let path = path.unwrap_or_default();
     let Range { start: first, end: last } = plan.bounds();
     if start > Lsn(0) {

@@ -77,7 +77,7 @@ fn metadata_at(path: &Path) -> Result<Option<Metadata>, InputError> {
 impl Found {
     /// Adds what lies at the paths of these indexes: first what is in directories. An empty one is an error
     /// once all were looked at.
-    fn add_given(&mut self, order: &[usize]) -> Result<(), InputError> {
+    pub(super) fn add_given(&mut self, order: &[usize]) -> Result<(), InputError> {
         let mut files: Vec<(usize, PathBuf, Option<Metadata>)> = Vec::new();
         let mut empty = None;
         for &root in order {
@@ -122,7 +122,7 @@ impl Found {
         let added = self.add_directory(root, path, DEPTH_MAX);
         let new = added.map_err(|source| InputError::io(path, source))?;
         let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
-        if new && self.count() == before && !beside {
+        if new && self.count() == before && !beside && !self.only_beside {
             return Err(InputError::NoSegments {
                 path: path.to_owned(),
                 is_too_deep: self.is_too_deep,

@@ -36,7 +36,8 @@ impl Aside {
         if promised.is_empty() {
             let first = |key| Some((key, placed.files.get(&key)?.first()?.clone()));
             // Whoever gives the file itself has it read.
-            let is_given = |file: &Segment| found.paths.contains(file.source.path());
+            let is_given =
+                |file: &Segment| found.paths.iter().any(|path| path == file.source.path());
             let files = aside.into_iter().filter_map(first).filter(|(_, file)| !is_given(file));
             return Aside { files: files.collect(), is_all: true };
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use walstat_cloud::Share;
-pub(super) use walstat_cloud::{Body, modified, open};
+pub(super) use walstat_cloud::{Body, begin, given_up, modified, open};
 
 impl From<walstat_cloud::Entry> for Metadata {
     fn from(entry: walstat_cloud::Entry) -> Metadata {
@@ -61,16 +61,17 @@ impl Ahead {
         let Some(share) = &self.share else { return super::open_at(path, from, wanted) };
         let most = share.parts();
         let is_it = |other: &Path, at: u64| other == path && at == from;
-        let mut body = match self.opened.iter().position(|(other, at, _)| is_it(other, *at)) {
-            Some(place) => self.opened.drain(..=place).next_back().map(|(.., body)| body),
-            None => None,
-        };
-        if let Some(place) = self.expected.iter().position(|(other, at, _)| is_it(other, *at)) {
-            self.expected.drain(..=place);
-        }
-        let mut body = match body.take() {
-            Some(body) => body,
-            None => open(path, from, wanted)?,
+        let opened = self.opened.iter().position(|(other, at, _)| is_it(other, *at));
+        let opened = opened.and_then(|place| self.opened.drain(..=place).next_back());
+        let mut body = match opened {
+            Some((.., body)) => body,
+            None => {
+                // Mostly it is the first. What was opened before is not looked for here: of many objects that
+                // would be all those that come after it, for each.
+                let place = self.expected.iter().position(|(other, at, _)| is_it(other, *at));
+                place.map(|place| self.expected.drain(..=place));
+                open(path, from, wanted)?
+            }
         };
         let held = body.ahead(most)?;
         self.fetch_next(most, held);

@@ -1,0 +1,166 @@
+//! A store that speaks as much of S3's protocol as walstat does, and misbehaves as it is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A request for an object's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Get {
+    /// The object's name, without what lies before it.
+    pub name: String,
+    /// The part that is asked for; `None`: all of it.
+    pub range: Option<Range<usize>>,
+}
+
+/// What is done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// It is answered as it should be.
+    Answer,
+    /// All of the object comes, whatever part is asked for.
+    IgnoreRange,
+    /// The answer says that it is another part.
+    WrongRange,
+    /// Nobody may see it.
+    Deny,
+}
+
+type Plan = dyn Fn(&Get) -> Act + Send + Sync;
+type Objects = BTreeMap<String, Vec<u8>>;
+
+/// A store on loopback, with a directory below the prefix `archive` of the bucket `wal`.
+pub struct Store {
+    pub endpoint: String,
+    seen: Arc<Mutex<Vec<Get>>>,
+}
+
+impl Store {
+    pub fn of(directory: &Path, plan: impl Fn(&Get) -> Act + Send + Sync + 'static) -> Store {
+        let mut objects = Objects::new();
+        add(&mut objects, "archive", directory);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (all, objects, plan): (_, _, Arc<Plan>) =
+            (Arc::clone(&seen), Arc::new(objects), Arc::new(plan));
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (all, objects, plan) =
+                    (Arc::clone(&all), Arc::clone(&objects), Arc::clone(&plan));
+                // One that the client gives up is no failure of the test.
+                std::thread::spawn(move || _ = serve(client, &objects, &all, &*plan));
+            }
+        });
+        Store { endpoint, seen }
+    }
+
+    /// What was asked for so far.
+    pub fn seen(&self) -> Vec<Get> {
+        self.seen.lock().expect("no panic").clone()
+    }
+}
+
+fn add(objects: &mut Objects, prefix: &str, directory: &Path) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let key = format!("{prefix}/{}", path.file_name().expect("a name").to_string_lossy());
+        match path.is_dir() {
+            true => add(objects, &key, &path),
+            false => _ = objects.insert(key, fs::read(&path).expect("a file")),
+        }
+    }
+}
+
+/// Serves one request; then the connection ends.
+fn serve(
+    mut client: TcpStream,
+    objects: &Objects,
+    all: &Mutex<Vec<Get>>,
+    plan: &Plan,
+) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    for line in BufReader::new((&mut client).take(1 << 16)).lines() {
+        match line? {
+            line if line.is_empty() => break,
+            line => head.push(line),
+        }
+    }
+    let mut words = head.first().map_or("", |line| line.as_str()).split(' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let key = path.trim_start_matches("/wal").trim_start_matches('/');
+    if query.contains("list-type") {
+        return answer(&mut client, "200 OK", "", listing(objects, query).as_bytes(), true);
+    }
+    let Some(bytes) = objects.get(key) else {
+        let body = b"<Error><Code>NoSuchKey</Code><Message>There is none.</Message></Error>";
+        return answer(&mut client, "404 Not Found", "", body, method == "GET");
+    };
+    let range = head.iter().find_map(|line| {
+        let (name, value) = line.split_once(": bytes=")?;
+        let (first, last) = value.split_once('-').filter(|_| name.eq_ignore_ascii_case("range"))?;
+        Some(first.parse().ok()?..(last.parse::<usize>().ok()? + 1).min(bytes.len()))
+    });
+    let get = Get { name: key.rsplit('/').next().unwrap_or_default().to_owned(), range };
+    let act = if method == "GET" { plan(&get) } else { Act::Answer };
+    if method == "GET" {
+        all.lock().expect("no panic").push(get.clone());
+    }
+    let marks = "ETag: \"one\"\r\nLast-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
+    match (get.range, act) {
+        (_, Act::Deny) => {
+            let body = b"<Error><Code>AccessDenied</Code><Message>Not this one.</Message></Error>";
+            answer(&mut client, "403 Forbidden", "", body, true)
+        }
+        (Some(range), Act::Answer | Act::WrongRange) => {
+            let off = usize::from(act == Act::WrongRange);
+            let (first, last, of) = (range.start + off, range.end - 1 + off, bytes.len() + off);
+            let marks = format!("{marks}Content-Range: bytes {first}-{last}/{of}\r\n");
+            answer(&mut client, "206 Partial Content", &marks, &bytes[range], true)
+        }
+        _ => answer(&mut client, "200 OK", marks, bytes, method == "GET"),
+    }
+}
+
+fn answer(
+    client: &mut TcpStream,
+    status: &str,
+    marks: &str,
+    body: &[u8],
+    with_body: bool,
+) -> std::io::Result<()> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\n{marks}Content-Length: {length}\r\n");
+    client.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+    client.write_all(if with_body { body } else { &[] })
+}
+
+/// What lies directly below a prefix.
+fn listing(objects: &Objects, query: &str) -> String {
+    let prefix = query.split('&').find_map(|pair| pair.strip_prefix("prefix="));
+    let prefix = prefix.unwrap_or_default().replace("%2F", "/");
+    let mut text = "<ListBucketResult><Name>wal</Name><IsTruncated>false</IsTruncated>".to_owned();
+    let mut below = BTreeSet::new();
+    for (key, bytes) in objects {
+        let Some(rest) = key.strip_prefix(&prefix) else { continue };
+        if let Some((folder, _)) = rest.split_once('/') {
+            below.insert(folder);
+            continue;
+        }
+        let size = bytes.len();
+        let marks = "<LastModified>2025-01-01T00:00:00.000Z</LastModified><ETag>\"one\"</ETag>";
+        write!(text, "<Contents><Key>{key}</Key>{marks}<Size>{size}</Size></Contents>")
+            .expect("a string");
+    }
+    for folder in below {
+        write!(text, "<CommonPrefixes><Prefix>{prefix}{folder}/</Prefix></CommonPrefixes>")
+            .expect("a string");
+    }
+    text + "</ListBucketResult>"
+}
