@@ -20,9 +20,9 @@ impl Reader<'_> {
     }
 
     /// At the start of the range it is known what the next record links to, though what lies before was not
-    /// read.
+    /// read. Where the range begins with a page, the record begins behind its header.
     pub(super) fn recall(&mut self, lsn: Lsn) {
-        if lsn == self.scope.start
+        if lsn >= self.scope.start
             && let Some(before) = self.before.take()
         {
             self.run.follow(before);
