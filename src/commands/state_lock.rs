@@ -19,9 +19,11 @@ impl Lock {
     ///
     /// When somebody else is using it.
     pub fn take(state: &Path, command: &str) -> Result<Lock, Failure> {
-        let mut name = state.file_name().unwrap_or_default().to_owned();
+        // By whatever link it is called, it is the same file.
+        let whole = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+        let mut name = whole.file_name().unwrap_or_default().to_owned();
         name.push(".lock");
-        let path = state.with_file_name(name);
+        let path = whole.with_file_name(name);
         let failed = |source| Failure::Output { path: path.display().to_string(), source };
         loop {
             let file = touch(&path)?;
