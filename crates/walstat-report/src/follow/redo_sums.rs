@@ -14,9 +14,6 @@ impl Reporter {
     /// Finds out what was counted up to the last redo point. What is not there any more for that leaves it
     /// unknown.
     pub(super) fn note_redo(&mut self, follower: &mut Follower) {
-        if !follower.is_readable() {
-            return;
-        }
         let position = follower.position();
         let wanted = follower.counted(|following: &mut Following| {
             self.note_control(&mut following.marks, position);
@@ -33,6 +30,8 @@ impl Reporter {
         let found = match recount.go_on::<Between>(Instant::now() + RECOUNT) {
             _ if is_empty => Some(Between::default()),
             Recounted::Whole(between) => Some(between),
+            // It may come back.
+            Recounted::Gone if !follower.is_readable() => return,
             Recounted::Gone => None,
             Recounted::GoesOn => {
                 self.recount = Some(recount);

@@ -24,6 +24,8 @@ impl Reader<'_> {
     pub(super) fn recall(&mut self, lsn: Lsn) {
         if lsn >= self.scope.start
             && let Some(before) = self.before.take()
+            // The page may have had it, and records after it.
+            && self.run.last.is_none_or(|last| last.lsn < before.lsn)
         {
             self.run.follow(before);
         }
