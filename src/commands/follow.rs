@@ -14,7 +14,6 @@ use crate::output::ending::Ending;
 use crate::output::tell;
 use crate::render::visible::visible;
 use outlets::Outlets;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use stored::Stored;
@@ -46,7 +45,7 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     let _lock = lock.transpose()?;
     let stored = args.state.as_deref().map(Stored::read).transpose()?;
     let mut outlets = Outlets::begin(args)?;
-    let ending = Ending::heed(last);
+    let ending = Ending::heed(aside, again);
     let Some((found, from)) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
         return Ok(Exit::Done);
     };
@@ -75,10 +74,16 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What is done in any case when a signal ends the program.
-fn last() {
+/// What is done in any case when a signal ends the program, or stops it for a while.
+fn aside() {
     #[cfg(unix)]
-    crate::output::terminal::restore();
+    crate::output::terminal::leave();
+}
+
+/// What is done when it goes on.
+fn again() {
+    #[cfg(unix)]
+    crate::output::terminal::enter_again();
 }
 
 /// What is followed, and what tells of it.
@@ -158,8 +163,7 @@ fn wait_for_wal(
     let start = stored.and_then(Stored::start).or(args.start).unwrap_or_default();
     loop {
         let found = discover_as(&[path.to_owned()], args.taken_for);
-        let begun = found.map_err(|error| denied(path).unwrap_or(error));
-        let error = match begun {
+        let error = match found {
             Ok(found) => match Follower::begin(&found, start, &wanted(args)) {
                 Ok(_) => return Ok(Some((found, start))),
                 Err(error) => error,
@@ -185,22 +189,11 @@ fn is_empty(error: &InputError) -> bool {
         InputError::NoSegments { .. } | InputError::NoRecord { .. } => true,
         InputError::NotWal { reason, .. } => {
             // What is no file is passed over.
-            matches!(reason, NotWal::Empty | NotWal::Short(_) | NotWal::Zeros | NotWal::NoFile(_))
+            use NotWal::{Cut, Empty, NoFile, Short, Zeros};
+            matches!(reason, Empty | Short(_) | Zeros | NoFile(_) | Cut(_))
         }
         _ => false,
     }
-}
-
-/// Why a folder without segments cannot be looked into, if that is so.
-fn denied(path: &Path) -> Option<InputError> {
-    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
-    let folders = std::iter::once(path.to_owned()).chain(inside);
-    folders.into_iter().find_map(|folder| match std::fs::read_dir(&folder) {
-        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
-            Some(InputError::Io { path: folder, source })
-        }
-        _ => None,
-    })
 }
 
 fn wanted(args: &FollowArgs) -> Wanted {

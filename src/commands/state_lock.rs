@@ -5,11 +5,12 @@ use crate::output::touch;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// The file that stands for the lock of a state.
+/// The file that stands for the lock of a state. By whatever link that is called, it is the same file.
 pub fn lock_of(state: &Path) -> PathBuf {
-    let mut name = state.file_name().unwrap_or_default().to_owned();
+    let whole = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    let mut name = whole.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
-    state.with_file_name(name)
+    whole.with_file_name(name)
 }
 
 /// A file beside the state that one program holds locked. It is removed with the lock.

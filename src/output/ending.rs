@@ -18,18 +18,19 @@ static ENDING: OnceLock<Ending> = OnceLock::new();
 const PATIENCE: Duration = Duration::from_millis(900);
 
 impl Ending {
-    /// From now on a signal asks to end. `last`: what is done in any case before the program ends.
-    pub fn heed(last: fn()) -> &'static Ending {
+    /// From now on a signal asks to end. `aside`: what is done in any case before the program ends, or stops
+    /// for a while; `again`: what is done when it goes on.
+    pub fn heed(aside: fn(), again: fn()) -> &'static Ending {
         let ending = ENDING.get_or_init(Ending::default);
         let end = move || {
             ending.ask();
             std::thread::sleep(PATIENCE);
-            last();
+            aside();
         };
         #[cfg(unix)]
-        super::interrupt::heed_ending(end);
+        super::interrupt::heed_ending(end, aside, again);
         #[cfg(not(unix))]
-        drop(end);
+        drop((end, again));
         ending
     }
 

@@ -4,7 +4,7 @@
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat, renameat, unlinkat};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::ffi::{OsStr, OsString, c_int};
@@ -126,17 +126,29 @@ impl Temporary {
 
 static WATCH: Once = Once::new();
 
-/// From now on a signal ends the program as `end` does, and temporary files are removed after that.
-pub fn heed_ending(end: impl FnOnce() + Send + 'static) {
+/// From now on a signal ends the program as `end` does, and temporary files are removed after that. One that
+/// asks for a core, or stops the program for a while, does so after what `aside` says; `again`: it goes on.
+pub fn heed_ending(end: impl FnOnce() + Send + 'static, aside: fn(), again: fn()) {
     WATCH.call_once(|| {
-        let asking = SIGNALS.into_iter().filter(|signal| *signal != SIGQUIT);
-        let Ok(mut signals) = heeded(asking) else { return };
+        let Ok(mut signals) = heeded(SIGNALS.into_iter().chain([SIGTSTP])) else { return };
         std::thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                end();
+            for signal in signals.forever() {
+                match signal {
+                    SIGTSTP => {
+                        aside();
+                        let _ = emulate_default_handler(signal);
+                        again();
+                        continue;
+                    }
+                    SIGQUIT => aside(),
+                    _ => break,
+                }
                 there().drain(..).for_each(|temporary| _ = temporary.remove());
-                std::process::exit(0);
+                let _ = emulate_default_handler(signal);
             }
+            end();
+            there().drain(..).for_each(|temporary| _ = temporary.remove());
+            std::process::exit(0);
         });
     });
 }

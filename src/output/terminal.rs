@@ -5,7 +5,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How the terminal was before; `None`: it is so now.
@@ -45,14 +46,43 @@ pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
-/// Makes the terminal what it was before.
-pub fn restore() {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(before) = before {
+/// Whether everything is to be drawn anew.
+static IS_EMPTY: AtomicBool = AtomicBool::new(false);
+
+fn before() -> MutexGuard<'static, Option<Termios>> {
+    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the terminal what it was before, if it shows the page.
+pub fn leave() {
+    if let Some(before) = &*before() {
         let mut out = io::stdout();
         let _ = out.write_all(END.as_bytes()).and_then(|()| out.flush());
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        let _ = tcsetattr(stdin(), OptionalActions::Now, before);
     }
+}
+
+/// Shows the page again, if it was left.
+pub fn enter_again() {
+    if let Some(before) = &*before() {
+        let _ = enter(before);
+        IS_EMPTY.store(true, Ordering::Relaxed);
+    }
+}
+
+fn enter(before: &Termios) -> io::Result<()> {
+    let mut raw = before.clone();
+    raw.make_raw();
+    tcsetattr(stdin(), OptionalActions::Now, &raw)?;
+    let mut out = io::stdout();
+    out.write_all(BEGIN.as_bytes())?;
+    out.flush()
+}
+
+/// Makes the terminal what it was before for good.
+fn restore() {
+    leave();
+    before().take();
 }
 
 impl Terminal {
@@ -62,19 +92,14 @@ impl Terminal {
     ///
     /// When the terminal cannot be set so.
     pub fn begin() -> io::Result<Terminal> {
-        let before = tcgetattr(stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        let found = tcgetattr(stdin())?;
+        *before() = Some(found.clone());
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             restore();
             usual(panic);
         }));
-        tcsetattr(stdin(), OptionalActions::Now, &raw)?;
-        let mut out = io::stdout();
-        out.write_all(BEGIN.as_bytes())?;
-        out.flush()?;
+        enter(&found)?;
         Ok(Terminal { shown: Vec::new(), size: (0, 0) })
     }
 
@@ -92,7 +117,7 @@ impl Terminal {
     pub fn show(&mut self, lines: Vec<String>) -> io::Result<()> {
         let mut text = String::new();
         let size = self.size();
-        if size != self.size {
+        if size != self.size || IS_EMPTY.swap(false, Ordering::Relaxed) {
             text.push_str("\x1b[2J");
             (self.size, self.shown) = (size, Vec::new());
         }

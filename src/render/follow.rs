@@ -5,7 +5,7 @@ use super::time::{clock, date, moment};
 use super::visible::visible;
 use std::borrow::Cow;
 use std::io::{self, Write};
-use walstat_report::model::follow::{HappeningRow, KindSums, Moment, Now, PgWal, TableNow};
+use walstat_report::model::follow::{HappeningRow, KindSums, Moment, Now, PgWal, TableNow, UNREAD};
 use walstat_report::model::percent::percent;
 
 /// So many tables are named in a line.
@@ -56,8 +56,12 @@ pub fn render(moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()>
 
 /// How many segments are kept in `pg_wal`, and by what most.
 fn kept_by(pg_wal: &PgWal) -> String {
+    let unread = match pg_wal.keepers.iter().find(|keeper| keeper.keeper == UNREAD) {
+        Some(unread) => format!(" ({})", visible(&unread.text)),
+        None => String::new(),
+    };
     let mut keepers = pg_wal.keepers.iter().filter(|keeper| keeper.segments > 0);
-    let Some(first) = keepers.next() else { return String::new() };
+    let Some(first) = keepers.next() else { return unread };
     let name = first.name.as_deref().map(|name| format!(" {}", visible(name)));
     let more = match keepers.count() {
         0 => String::new(),
@@ -66,7 +70,7 @@ fn kept_by(pg_wal: &PgWal) -> String {
     // What a standby's recovery keeps is not beyond what recovery needs.
     let segments = counted(pg_wal.kept_segments.max(first.segments), "segment");
     let keeper = first.keeper.replace("replication_slot", "slot");
-    format!(" ({segments} kept by {keeper}{}{more})", name.unwrap_or_default())
+    format!(" ({segments} kept by {keeper}{}{more}){unread}", name.unwrap_or_default())
 }
 
 /// What happened, in a line.

@@ -4,7 +4,7 @@
 use super::openmetrics::{MEASURES, begin, gauge, head_of, sample};
 use std::io::{self, Write};
 use walstat_report::model::Numbers;
-use walstat_report::model::follow::{Keeper, KindSums, Moment, PgWal};
+use walstat_report::model::follow::{Keeper, KindSums, Moment, PgWal, UNREAD};
 
 /// What is counted of a kind of transactions: the metric's name, what it is, the value.
 type Count = (&'static str, &'static str, fn(&KindSums) -> u64);
@@ -104,8 +104,8 @@ fn gauges(moment: &Moment, out: &mut dyn Write) -> io::Result<()> {
 /// What lies in `pg_wal`, and what keeps it there.
 fn pg_wal(pg_wal: &PgWal, out: &mut dyn Write) -> io::Result<()> {
     let whole = [
-        ("walstat_pg_wal_segments", "Segments in pg_wal", pg_wal.segments),
-        ("walstat_pg_wal_bytes", "Bytes of the segments in pg_wal", pg_wal.bytes),
+        ("walstat_pg_wal_segments", "Segments in pg_wal", Some(pg_wal.segments)),
+        ("walstat_pg_wal_bytes", "Bytes of the segments in pg_wal", Some(pg_wal.bytes)),
         (
             "walstat_pg_wal_removable_segments",
             "Segments before the last redo point that the next checkpoint removes or reuses",
@@ -113,8 +113,10 @@ fn pg_wal(pg_wal: &PgWal, out: &mut dyn Write) -> io::Result<()> {
         ),
     ];
     for (name, help, value) in whole {
-        head_of("gauge", name, help, out)?;
-        sample(name, &[], &[], value, out)?;
+        if let Some(value) = value {
+            head_of("gauge", name, help, out)?;
+            sample(name, &[], &[], value, out)?;
+        }
     }
     let kept: [Kept; 2] = [
         (
@@ -126,7 +128,7 @@ fn pg_wal(pg_wal: &PgWal, out: &mut dyn Write) -> io::Result<()> {
     ];
     for (name, help, value) in kept {
         head_of("gauge", name, help, out)?;
-        for keeper in &pg_wal.keepers {
+        for keeper in pg_wal.keepers.iter().filter(|keeper| keeper.keeper != UNREAD) {
             let labels = [keeper.keeper.clone(), keeper.name.clone().unwrap_or_default()];
             sample(name, &["keeper", "name"], &labels, value(keeper), out)?;
         }
@@ -191,10 +193,15 @@ mod tests {
         let pg_wal = PgWal {
             segments: 20,
             bytes: 20 << 20,
-            removable_segments: 4,
+            removable_segments: Some(4),
             keepers: vec![keeper],
             ..PgWal::default()
         };
+        let unread = Keeper { keeper: UNREAD.into(), ..Keeper::default() };
+        let not_known =
+            PgWal { removable_segments: None, keepers: vec![unread], ..PgWal::default() };
+        let not_known = self::text(&Moment { pg_wal: Some(not_known), ..Moment::default() });
+        assert!(!not_known.contains("removable") && !not_known.contains("unread"), "{not_known}");
         let text = text(&Moment { pg_wal: Some(pg_wal), ..Moment::default() });
         let dashboard = include_str!("../../docs/grafana/walstat-live.json");
         let asked = dashboard.split("\"walstat_pg_wal_").skip(1).map(|rest| rest.split('{').next());

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use textwrap::core::display_width;
 use walstat_report::model::Numbers;
 use walstat_report::model::follow::{
-    HappeningRow, KindSums, Moment, Now, OpenTransaction, PgWal, TableNow,
+    HappeningRow, Keeper, KindSums, Moment, Now, OpenTransaction, PgWal, TableNow,
 };
 
 /// What the page shows.
@@ -75,7 +75,7 @@ pub fn lines(page: &Page<'_>, (width, height): (usize, usize)) -> Vec<String> {
     let events = page.happenings.map_or(0, VecDeque::len);
     let there = [parts.unwrap_or(page.tables.len()).max(1), kinds.len(), events];
     if let Some(pg_wal) = &moment.pg_wal {
-        let own = if pg_wal.removable_segments > 0 { 4 } else { 3 };
+        let own = if removable(pg_wal).is_some() { 4 } else { 3 };
         let taken = lines.lines.len() + own + room::least(there);
         let least = if height >= KEEPERS_FROM { KEEPERS } else { 1 };
         kept(pg_wal, height.saturating_sub(taken).max(least), &mut lines);
@@ -203,13 +203,23 @@ fn kept(pg_wal: &PgWal, rows: usize, lines: &mut Lines) {
         limit.unwrap_or_default()
     );
     lines.add(None, &room::clauses(&split, width));
-    if pg_wal.removable_segments > 0 {
-        let count = pg_wal.removable_segments;
+    if let Some(count) = removable(pg_wal) {
         lines.add(None, &format!("  {count} before it that the next checkpoint removes or reuses"));
     }
-    let texts: Vec<String> =
-        pg_wal.keepers.iter().map(|keeper| visible(&keeper.text).into_owned()).collect();
+    // One of each sort comes first: many slots do not hide that archiving fails.
+    let is_first = |at: usize, keeper: &Keeper| {
+        pg_wal.keepers.iter().take(at).all(|before| before.keeper != keeper.keeper)
+    };
+    let (first, more): (Vec<_>, Vec<_>) =
+        pg_wal.keepers.iter().enumerate().partition(|(at, keeper)| is_first(*at, keeper));
+    let all = first.into_iter().chain(more);
+    let texts: Vec<String> = all.map(|(_, keeper)| visible(&keeper.text).into_owned()).collect();
     room::texts(&texts, rows, width).iter().for_each(|text| lines.add(style, text));
+}
+
+/// Segments that the next checkpoint removes, if there are any.
+fn removable(pg_wal: &PgWal) -> Option<u64> {
+    pg_wal.removable_segments.filter(|count| *count > 0)
 }
 
 fn tables(page: &Page<'_>, rows: usize, lines: &mut Lines) {
@@ -289,11 +299,24 @@ fn events_of(page: &Page<'_>, rows: usize, lines: &mut Lines) {
     let Some(happenings) = page.happenings.filter(|of| !of.is_empty()) else { return };
     lines.add(None, "");
     lines.add(Some(BOLD), "  EVENTS");
-    for happening in happenings.iter().take(rows) {
+    for happening in most_telling(happenings, rows) {
         let time = happening.time.as_deref().map(clock).unwrap_or("        ");
         let style = ALARMING.contains(&happening.event.as_str()).then_some(WARNING);
         lines.add(style, &format!("  {time} {}", happening_line(happening)));
     }
+}
+
+/// So many of what happened, the latest: of checkpoints one, unless there is room for more.
+fn most_telling(happenings: &VecDeque<HappeningRow>, rows: usize) -> Vec<&HappeningRow> {
+    let is_checkpoint = |row: &HappeningRow| row.event == "checkpoint";
+    let others = happenings.iter().filter(|row| !is_checkpoint(row)).count();
+    let mut checkpoints = rows.saturating_sub(others).max(1);
+    let shown = happenings.iter().filter(|row| {
+        let has_room = !is_checkpoint(row) || checkpoints > 0;
+        checkpoints -= usize::from(is_checkpoint(row) && has_room);
+        has_room
+    });
+    shown.take(rows).collect()
 }
 
 fn padded(text: &str, width: usize) -> String {
@@ -329,7 +352,25 @@ fn bars(rates: &VecDeque<f64>, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use walstat_report::model::follow::Keeper;
+
+    #[test]
+    fn checkpoints_push_nothing_else_out_of_the_events() {
+        let row = |event: &str| HappeningRow {
+            time: None,
+            event: event.to_owned(),
+            lsn: String::new(),
+            text: String::new(),
+        };
+        let events = ["checkpoint", "checkpoint", "dropped", "checkpoint", "lost"].map(row);
+        let shown = |rows: usize| {
+            let events = VecDeque::from(events.clone());
+            let shown = most_telling(&events, rows).into_iter();
+            shown.map(|row| row.event.clone()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown(3), "checkpoint dropped lost");
+        assert_eq!(shown(4), "checkpoint checkpoint dropped lost");
+        assert_eq!(shown(9).split(' ').count(), 5);
+    }
 
     #[test]
     fn what_no_transaction_wrote_has_its_line() {
@@ -383,7 +424,7 @@ mod tests {
         };
         let pg_wal = PgWal {
             since_redo_segments: 3,
-            removable_segments: 130,
+            removable_segments: Some(130),
             ahead_segments: 7,
             max_wal_size_bytes: Some(1 << 30),
             keepers: (0..5).map(keeper).collect(),

@@ -1,5 +1,8 @@
 //! `walstat follow` and what it reads with, on WAL that grows, disappears and goes on elsewhere.
 
+mod history;
+mod program;
+
 use crate::support::fixtures::{Sample, sample};
 use crate::support::patience::PATIENCE;
 use crate::support::wal::plain;
@@ -583,6 +586,13 @@ fn is_as_stats(line: &Value, path: &Path) {
         let of_same = |own: &&Value| own["rmgr"] == row["rmgr"];
         let own = line["rmgrs"].as_array().expect("rows").iter().find(of_same).expect("a row");
         assert_eq!(own["total_bytes"], row["total_bytes"]);
+    }
+    if let Some(redo) = line["redo_lsn"].as_str() {
+        let words = ["--stats", "-f", "json", "-s", redo, "-e", &position];
+        let since = walstat(&[&words[..], &[path.to_str().expect("text")]].concat()).json();
+        let own = [&line["bytes_since_redo"], &line["fpi_bytes_since_redo"]];
+        let all = [&since["totals"]["total_bytes"], &since["totals"]["fpi_bytes"]];
+        assert_eq!(own, all, "{redo} to {position}");
     }
     let told = line["tables"].as_array().expect("rows");
     if told.iter().any(|row| row["table"] == "other") {

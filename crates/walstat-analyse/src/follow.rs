@@ -10,7 +10,7 @@ use super::names::NameLessons;
 use super::relation::Relations;
 use super::totals::RecordTable;
 use super::transaction::Transactions;
-pub use marks::{Dropped, Marks, PassedCheckpoint};
+pub use marks::{Between, Dropped, Marks, PassedCheckpoint};
 use open_transactions::OpenTransactions;
 pub use open_transactions::{OpenTransaction, Stored};
 use std::ops::Range;

@@ -78,6 +78,8 @@ pub struct Kept {
     pub slots: Vec<Slot>,
     /// Segments that wait to be archived, ascending.
     pub ready: Vec<SegmentName>,
+    /// What could not be read, and why: it may keep more.
+    pub unread: Vec<String>,
     /// Settings.
     pub settings: Keeping,
 }
@@ -88,19 +90,21 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
     let wal =
         SERVER_DIRECTORIES.iter().map(|name| directory.join(name)).find(|wal| wal.is_dir())?;
     let segment_bytes = control.wal_segment_bytes;
-    let names = names_in(&wal, warnings);
+    let mut unread = Vec::new();
+    let names = names_in(&wal, &mut unread);
     let numbers = names.iter().filter_map(|name| SegmentName::parse(name)?.number(segment_bytes));
     let mut segments: Vec<u64> = numbers.collect();
     segments.sort_unstable();
-    let status = names_in(&wal.join(ARCHIVE_STATUS), warnings);
+    let status = names_in(&wal.join(ARCHIVE_STATUS), &mut unread);
     let ready = status.iter().filter_map(|name| SegmentName::parse(name.strip_suffix(".ready")?));
     let mut ready: Vec<SegmentName> = ready.collect();
     ready.sort_unstable();
     let settings = server_settings::keeping(directory, u64::from(segment_bytes));
     let oldest = segments.first().map(|oldest| Lsn(oldest * u64::from(segment_bytes)));
-    let summaries = settings.summarizes.then(|| names_in(&wal.join(SUMMARIES), warnings));
+    let summaries = settings.summarizes.then(|| names_in(&wal.join(SUMMARIES), &mut unread));
     let is_standby = control.state.is_standby();
-    let mut slots = slots(&directory.join("pg_replslot"), warnings);
+    let mut slots = slots(&directory.join("pg_replslot"), &mut unread);
+    warnings.extend_from_slice(&unread);
     let begun = u64::try_from(control.checkpoint.time.second()).unwrap_or_default();
     let begun = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(begun));
     let is_moving = |slot: &Slot| {
@@ -116,6 +120,7 @@ pub fn read(directory: &Path, warnings: &mut Vec<String>) -> Option<Kept> {
         summarized: summaries.and_then(|names| summarized(&names).or(oldest)),
         slots,
         ready,
+        unread,
         settings,
     })
 }

@@ -7,32 +7,32 @@
 //! runs. A page that a server was writing while it was read is not believed until a record in it has its
 //! checksum.
 
+mod begin;
 mod folder;
 mod held;
 mod passing;
+mod recount;
 mod same_history;
 mod shelf;
 mod stretch;
 
-use crate::input::discover::Found;
 use crate::input::error::InputError;
-use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
-use crate::input::placing::{Key, place};
-use crate::input::plan::{Plan, plan};
+use crate::input::input_kind::InputKind;
+use crate::input::placing::Key;
 use crate::input::timeline::Lineage;
 use crate::scan::observe::Observe;
 use crate::scan::observer::Observer;
-use crate::scan::pages::WINDOW_BYTES;
 use crate::scan::pending::Pending;
 use crate::scan::run::{Last, Run};
 use crate::scan::scope::Scope;
-use crate::scan::streamed::Wanted;
 use folder::Folder;
-use held::Held;
+use held::{Held, Identity};
+pub use recount::{Recount, Recounted};
 use same_history::History;
 use shelf::Shelf;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Instant;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
@@ -59,6 +59,14 @@ pub enum Happening {
         /// After the last record before it.
         from: Lsn,
         /// The first record after it.
+        to: Lsn,
+    },
+    /// What lies before a segment that was missing, or could not be read, when following began: none of it is
+    /// counted.
+    Skipped {
+        /// Where it begins.
+        from: Lsn,
+        /// Where counting begins.
         to: Lsn,
     },
     /// WAL that cannot be read as such, counted as lost.
@@ -101,6 +109,8 @@ pub enum Happening {
     OtherHistory {
         /// The record; where none was counted, where reading was to begin.
         at: Lsn,
+        /// Whether something was counted.
+        was_read: bool,
     },
     /// Another cluster's WAL lies where the folder was.
     OtherCluster {
@@ -152,6 +162,12 @@ pub struct Follower {
     buffer: Vec<u8>,
     /// What has counted so far.
     observer: Observer,
+    /// The files from which the segments since the last counted record were read.
+    seen: BTreeMap<Key, Identity>,
+    /// Why the last stretch was not read on.
+    unread: Option<InputError>,
+    /// What lies before a segment that is missing at the start, and is not counted.
+    skipped: Option<Range<Lsn>>,
     /// Since when a segment is missing.
     hole_since: Option<Instant>,
     /// Since when the position is the same, and what stands there.
@@ -180,63 +196,6 @@ struct Stretch {
 }
 
 impl Follower {
-    /// Begins to follow the WAL that was found; returns it with the plan of what is there.
-    ///
-    /// # Errors
-    ///
-    /// When there is no WAL (yet), or none of the start.
-    pub fn begin(
-        found: &Found,
-        from: StartAt,
-        wanted: &Wanted,
-    ) -> Result<(Follower, Plan), InputError> {
-        let timeline = wanted.timeline;
-        let plan = plan(found, place(found)?, timeline)?;
-        let root = folder_of(found);
-        let mut shelf = Shelf::new(&root, plan.geometry.segment_bytes);
-        let (start, newest) = bounds(&plan);
-        let position = match from {
-            StartAt::Oldest => start,
-            StartAt::Now => newest,
-            StartAt::Lsn(lsn) if lsn < start => {
-                let last = plan.bounds().end;
-                return Err(InputError::Range { path: root, first: start, last });
-            }
-            StartAt::Lsn(lsn) | StartAt::Before(lsn, _) => lsn,
-        };
-        let bytes = u64::from(plan.geometry.segment_bytes);
-        shelf.list(position.0 / bytes).map_err(|error| InputError::io(&root, error))?;
-        let kind = plan.taken_for();
-        let lineage = match from {
-            // A newer one may have begun meanwhile: it is told of.
-            StartAt::Before(_, timeline) => Lineage::of(timeline, &shelf.histories),
-            _ => plan.lineage.clone(),
-        };
-        let follower = Follower {
-            folder: Folder::new(&root),
-            shelf,
-            kind,
-            scope: wanted.clone().scope(plan.geometry),
-            timeline,
-            lineage,
-            start: None,
-            position,
-            last: None,
-            history: History::default(),
-            newest: position,
-            lost_bytes: 0,
-            lost_from: None,
-            held: BTreeMap::new(),
-            is_new: true,
-            open: None,
-            buffer: vec![0; WINDOW_BYTES],
-            observer: Observer::default(),
-            hole_since: None,
-            stuck: Stuck::default(),
-        };
-        Ok((follower, plan))
-    }
-
     /// Has all that is read from now on counted by a dimension.
     pub fn count(&mut self, mut counted: impl Observe) {
         counted.settle();
@@ -252,6 +211,8 @@ impl Follower {
     pub fn go_on(&mut self, start: Lsn, lost_bytes: u64, last: Option<Last>) {
         (self.start, self.lost_bytes) = (Some(start), lost_bytes);
         self.last = last.filter(|last| last.next == self.position);
+        // The record may lie in the segment before the position.
+        self.shelf.forget();
     }
 
     /// The last counted record, if nothing is missing after it.
@@ -322,7 +283,8 @@ impl Follower {
     /// When a file in the folder cannot be read.
     pub fn look(&mut self, until: Instant) -> Result<Look, InputError> {
         let mut look = Look::default();
-        match self.look_into(until, &mut look) {
+        let looked = self.look_into(until, &mut look);
+        match looked.and_then(|()| self.unread.take().map_or(Ok(()), Err)) {
             Ok(()) => self.note_readable(&mut look),
             Err(error) => self.note_unreadable(error, &mut look)?,
         }
@@ -330,8 +292,11 @@ impl Follower {
     }
 
     fn look_into(&mut self, until: Instant, look: &mut Look) -> Result<(), InputError> {
-        let number = self.position.0 / self.segment_bytes();
-        let listed = self.list(number, look)?;
+        let skipped = self.skipped.take();
+        look.happenings.extend(
+            skipped.map(|Range { start, end }| Happening::Skipped { from: start, to: end }),
+        );
+        let listed = self.list(self.first_wanted(), look)?;
         if self.folder.is_of_another_cluster() {
             look.is_at_end = true;
             return Ok(());
@@ -347,18 +312,26 @@ impl Follower {
                 self.history = History::Unknown;
             }
             self.take_newer_timeline(look);
-            self.hold_ahead(number)?;
+            self.doubt_history();
+            self.hold_ahead(self.position.0 / self.segment_bytes());
         }
         if !self.is_same_history(look)? {
             look.is_at_end = true;
             return Ok(());
         }
         loop {
-            let stretch = self.read_stretch(until, false)?;
+            let stretch = self.read_stretch(until, false);
             let is_at_end = stretch.is_at_end;
             let moved = self.take(stretch, look);
-            if !is_at_end {
+            if !is_at_end || self.unread.is_some() {
                 break;
+            }
+            if !moved && self.next_links()? == Some(false) {
+                self.history = History::Unknown;
+                if !self.is_same_history(look)? {
+                    look.is_at_end = true;
+                    break;
+                }
             }
             if !moved && !self.pass_hole(look)? && !self.pass_damage(until, look)? {
                 self.note_beyond()?;
@@ -371,6 +344,12 @@ impl Follower {
         }
         self.observer.settle();
         Ok(())
+    }
+
+    /// The first segment that is listed: that with the record that was counted last.
+    fn first_wanted(&self) -> u64 {
+        let last = self.last.map_or(self.position, |last| last.lsn.min(self.position));
+        last.0 / self.segment_bytes()
     }
 
     fn shelf_root(&self) -> PathBuf {
@@ -407,6 +386,8 @@ impl Follower {
         }
         if let Some(last) = last {
             (self.position, self.last) = (last.next, Some(last));
+            let number = self.first_wanted();
+            self.seen.retain(|key, _| key.1 >= number);
         }
         let page = u64::from(self.scope.geometry.page_bytes);
         if self.stuck.at != self.position || self.stuck.since.is_none() {
@@ -434,31 +415,4 @@ impl Follower {
             look.happenings.push(Happening::Lost { from, to: first });
         }
     }
-}
-
-/// The folder with the segments.
-fn folder_of(found: &Found) -> PathBuf {
-    let path = found.paths.first().cloned().unwrap_or_default();
-    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
-    let is_data = found.data_directory.as_deref() == Some(Path::new(&path));
-    inside.into_iter().find(|inside| is_data && inside.is_dir()).unwrap_or(path)
-}
-
-/// Where the segments begin that follow each other up to the newest one with WAL, and where that one begins.
-fn bounds(plan: &Plan) -> (Lsn, Lsn) {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let with_wal = plan.segments.iter().filter(|segment| {
-        let first = segment.first_page.as_ref();
-        first.is_ok_and(|page| page.header.address.0 == segment.number * bytes)
-    });
-    let numbers: Vec<u64> = with_wal.map(|segment| segment.number).collect();
-    let last = numbers.last().copied().unwrap_or_default();
-    let mut first = last;
-    for number in numbers.into_iter().rev() {
-        if number + 1 < first {
-            break;
-        }
-        first = number;
-    }
-    (Lsn(first * bytes), Lsn(last * bytes))
 }

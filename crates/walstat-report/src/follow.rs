@@ -4,6 +4,7 @@
 
 mod family;
 mod happened;
+mod redo_sums;
 pub mod state;
 
 use super::build::rfc3339;
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use walstat_analyse::follow::{self, Following, Marks, News};
+use walstat_analyse::follow::{self, Following, News};
 use walstat_analyse::totals::Totals;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
@@ -30,8 +31,7 @@ use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
 use walstat_names::catalog::store::Store;
-use walstat_read::follow::{Follower, Happening};
-use walstat_read::input::control;
+use walstat_read::follow::{Follower, Happening, Recount};
 use walstat_read::input::plan::Plan;
 
 /// How often names learned from the WAL are looked up again; a file without a name is looked up at once.
@@ -77,6 +77,8 @@ pub struct Reporter {
     tells_checkpoints: bool,
     /// The data directory that the WAL lies in.
     directory: Option<PathBuf>,
+    /// Reads what is missing of the sums since the last redo point.
+    recount: Option<Recount>,
     pg_wal: Option<(PgWal, Instant)>,
 }
 
@@ -104,6 +106,7 @@ impl Reporter {
             before: None,
             tells_checkpoints: false,
             directory: plan.data_directory.clone(),
+            recount: None,
             pg_wal: None,
         }
     }
@@ -128,10 +131,10 @@ impl Reporter {
     ) -> (Moment, Now) {
         let position = follower.position();
         self.are_names_old |= happenings.iter().any(is_missing);
+        if !is_last {
+            self.note_redo(follower);
+        }
         let told = follower.counted(|following: &mut Following| {
-            if !is_last {
-                self.note_control(&mut following.marks, position);
-            }
             let news = following.take_news();
             if !is_last || self.learned.is_none() {
                 self.learn(following, &news);
@@ -177,23 +180,6 @@ impl Reporter {
             happenings: rows,
         };
         (moment, now)
-    }
-
-    /// Takes over what only pg_control knows: where a standby would begin again, and the redo point where no
-    /// WAL that was read tells one.
-    fn note_control(&self, marks: &mut Marks, position: Lsn) {
-        let control = self.directory.as_deref().and_then(|path| control::read(path).ok());
-        let Some(control) = control.filter(|control| control.system_identifier == self.cluster)
-        else {
-            return;
-        };
-        let redo = control.checkpoint.redo;
-        let is_standby = control.state.is_standby();
-        marks.restart_at(Some(redo).filter(|_| is_standby));
-        // A checkpoint whose record is still to come is told when it comes.
-        if !is_standby && control.checkpoint_lsn < position {
-            marks.begin_at(redo);
-        }
     }
 
     /// What lies in `pg_wal`; looked at now and then.

@@ -1,12 +1,12 @@
 //! Why there is so much in `pg_wal`: what keeps segments there, and how many, in sentences.
 
-use super::model::follow::{Keeper, PgWal};
+use super::model::follow::{Keeper, PgWal, UNREAD};
 use super::model::size::disk_size;
 use std::collections::BTreeSet;
 use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_names::server_settings::DEFAULT_MAX_WAL_SIZE;
+use walstat_names::server_settings::{DEFAULT_MAX_WAL_SIZE, Keeping};
 use walstat_names::wal_keepers::{self, Kept, Slot};
 
 /// What a data directory keeps, whose WAL goes up to `position`.
@@ -35,8 +35,14 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
     keepers.iter_mut().for_each(|keeper| keeper.kept_bytes = keeper.segments * bytes);
     keepers.extend(kept.slots.iter().filter(|slot| slot.is_invalid).map(invalid_slot));
+    keepers.extend(kept.unread.iter().map(unread));
+    let is_known = kept.unread.is_empty();
     let reason = match (needed, removable) {
         (0, 0) => String::new(),
+        (_, 1..) if !is_known => format!(
+            ", {needed} kept beyond that and {removable} of which it is not known whether something keeps \
+             them"
+        ),
         (_, 0) => format!(", {needed} kept beyond that"),
         (0, _) => format!(", {removable} before it that the next checkpoint removes or reuses"),
         _ => format!(
@@ -57,7 +63,7 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
         segments: all,
         bytes: all * bytes,
         kept_segments: needed,
-        removable_segments: removable,
+        removable_segments: is_known.then_some(removable),
         since_redo_segments: since_redo,
         ahead_segments: ahead,
         max_wal_size_bytes: limit,
@@ -252,6 +258,13 @@ fn is_over_limit(kept: &Kept, restart: Lsn, position: Lsn) -> bool {
     number(restart) < first
 }
 
+/// Whether a slot is over its limit and only `wal_keep_size` saves it.
+fn is_over_limit_alone(kept: &Kept, restart: Lsn, position: Lsn) -> bool {
+    let settings = Keeping { wal_keep_bytes: None, ..kept.settings.clone() };
+    kept.settings.wal_keep_bytes.is_some_and(|keep| keep > 0)
+        && is_over_limit(&Kept { settings, ..kept.clone() }, restart, position)
+}
+
 fn waits(count: u64) -> String {
     if count == 1 { "1 segment waits".to_owned() } else { format!("{count} segments wait") }
 }
@@ -269,6 +282,15 @@ fn invalid_slot(slot: &Slot) -> Keeper {
             "replication slot {name} is invalid: the server has given it up, it keeps nothing, and what used \
              it has to be set up anew (see invalidation_reason or wal_status in pg_replication_slots)"
         ),
+        ..Keeper::default()
+    }
+}
+
+/// Something that may keep segments, and cannot be read.
+fn unread(found: &String) -> Keeper {
+    Keeper {
+        keeper: UNREAD.to_owned(),
+        text: format!("{found}: what it keeps is not known"),
         ..Keeper::default()
     }
 }
@@ -294,6 +316,12 @@ fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64,
         Some(text) if is_over_limit(kept, restart, position) => format!(
             "over the limit {text}: the next checkpoint invalidates it, and its {user} has to be built anew"
         ),
+        Some(text) if is_over_limit_alone(kept, restart, position) => {
+            let keeps = &kept.settings.wal_keep_text;
+            format!(
+                "{advice}; it is over the limit {text}, but {keeps} keeps that WAL all the same"
+            )
+        }
         Some(text) => format!("{advice}; {text} as configured limits that at the next checkpoint"),
         None if kept.settings.limits_slots => format!("{advice}, or set max_slot_wal_keep_size"),
         None => advice,
@@ -311,7 +339,6 @@ fn slot_text(kept: &Kept, slot: &Slot, restart: Lsn, (segments, position): (u64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use walstat_names::server_settings::Keeping;
 
     /// Ten segments of 1 MB up to the redo point, and one after it; a slot that needs the third.
     fn kept(settings: Keeping) -> Kept {
@@ -333,6 +360,7 @@ mod tests {
             summarized: None,
             slots: vec![slot("dead", false), slot("gone", true)],
             ready: (3..=10).map(|number| SegmentName::new(1, number, 1 << 20)).collect(),
+            unread: Vec::new(),
             settings,
         }
     }
@@ -421,7 +449,7 @@ mod tests {
         (kept.slots, kept.ready) = (Vec::new(), Vec::new());
         kept.segments = (8..=20).collect();
         let told = told(&kept, Lsn((12 << 20) + 5));
-        assert_eq!(told.removable_segments, 3);
+        assert_eq!(told.removable_segments, Some(3));
         let split = (told.kept_segments, told.since_redo_segments, told.ahead_segments);
         assert_eq!((split, told.max_wal_size_bytes), ((0, 2, 8), Some(8 << 30)));
         let text = "pg_wal has 13 segments, 13 MB: 2 since the last redo point 0/00B00000, 3 before it that \
@@ -476,7 +504,22 @@ mod tests {
         kept.segments = vec![9, 10, 11, 11];
         let told = told(&kept, Lsn((11 << 20) + 5));
         let split = (told.removable_segments, told.since_redo_segments);
-        assert_eq!((told.segments, split), (4, (2, 2)));
+        assert_eq!((told.segments, split), (4, (Some(2), 2)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_may_keep_what_nothing_else_keeps() {
+        let mut kept = kept(Keeping::default());
+        (kept.slots, kept.ready) = (Vec::new(), Vec::new());
+        kept.unread = vec!["pg_replslot: Permission denied".to_owned()];
+        let told = told(&kept, Lsn(12 << 20));
+        assert_eq!((told.kept_segments, told.removable_segments), (0, None));
+        let split =
+            ", 0 kept beyond that and 10 of which it is not known whether something keeps them, ";
+        assert!(told.text.contains(split), "{}", told.text);
+        let [keeper] = told.keepers.try_into().expect("the folder");
+        let text = "pg_replslot: Permission denied: what it keeps is not known";
+        assert_eq!((keeper.keeper.as_str(), keeper.text.as_str()), ("unread", text));
     }
 
     #[test]
@@ -506,6 +549,24 @@ mod tests {
         let [keeper] = told(8).try_into().expect("the slot");
         assert_eq!(keeper.segments, 0);
         assert!(keeper.text.contains("the next checkpoint invalidates it"), "{}", keeper.text);
+    }
+
+    #[test]
+    fn a_slot_over_its_limit_that_wal_keep_size_saves_is_told_so() {
+        let mut kept = kept(Keeping {
+            slot_limit_text: Some("max_slot_wal_keep_size = 2MB".to_owned()),
+            slot_limit_bytes: Some(2 << 20),
+            limits_slots: true,
+            wal_keep_bytes: Some(20 << 20),
+            wal_keep_text: "wal_keep_size = 20MB".to_owned(),
+            ..Keeping::default()
+        });
+        kept.slots.truncate(1);
+        let told = told(&kept, Lsn((11 << 20) + 5));
+        let slot = told.keepers.iter().find(|keeper| keeper.name.is_some()).expect("the slot");
+        let text =
+            "over the limit max_slot_wal_keep_size = 2MB, but wal_keep_size = 20MB keeps that WAL";
+        assert!(slot.text.contains(text), "{}", slot.text);
     }
 
     #[test]

@@ -87,7 +87,11 @@ impl Live {
         }
         // A checkpoint is told when it has ended, with the time when it began.
         self.happenings.make_contiguous().sort_by(|a, b| b.time.cmp(&a.time));
-        self.happenings.truncate(HAPPENINGS);
+        while self.happenings.len() > HAPPENINGS {
+            let is_checkpoint = |row: &HappeningRow| row.event == "checkpoint";
+            let oldest = self.happenings.iter().rposition(is_checkpoint);
+            self.happenings.remove(oldest.unwrap_or(HAPPENINGS));
+        }
         if moment.bytes_per_second.is_some() {
             self.rates.extend(moment.bytes_per_second);
             self.lately.push_back(now);

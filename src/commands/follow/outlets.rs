@@ -10,9 +10,12 @@ use crate::args::values::When;
 use crate::failure::Failure;
 use crate::output::Stream;
 use crate::output::ending::Ending;
+use crate::output::tell;
 #[cfg(unix)]
 use crate::output::{terminal, wanted};
 use crate::render;
+use crate::render::visible::visible;
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +28,10 @@ pub struct Outlets {
     listener: Option<Listener>,
     /// Standard output, and whether nobody reads it any more.
     lines: Lines,
+    /// All was written once: what fails after that is tried again.
+    is_begun: bool,
+    /// What could not be written last time.
+    failing: BTreeSet<String>,
     #[cfg(unix)]
     screen: Option<Live>,
     /// What the screen has shown already of what happened, and the next line has still to tell.
@@ -49,6 +56,8 @@ impl Outlets {
             state: args.state.clone(),
             listener,
             lines,
+            is_begun: false,
+            failing: BTreeSet::new(),
             #[cfg(unix)]
             screen: None,
             happenings: Vec::new(),
@@ -84,7 +93,8 @@ impl Outlets {
     pub fn note_reading(&mut self, following: &Followed) -> Result<(), Failure> {
         #[cfg(unix)]
         if let Some(screen) = &mut self.screen {
-            screen.note_reading(following.follower.position().to_string())?;
+            let shown = screen.note_reading(following.follower.position().to_string());
+            self.heed_closed(shown);
         }
         let _ = following;
         Ok(())
@@ -97,7 +107,8 @@ impl Outlets {
             let (moment, now) = following.moment(false);
             self.happenings.extend(moment.happenings.iter().cloned());
             self.shown = Now::sum([&self.shown, &now]);
-            screen.take(&moment, now)?;
+            let shown = screen.take(&moment, now);
+            self.heed_closed(shown);
         }
         let _ = following;
         Ok(())
@@ -107,7 +118,14 @@ impl Outlets {
     pub fn pause(&mut self, pause: Duration, ending: &Ending) -> Result<bool, Failure> {
         #[cfg(unix)]
         if let Some(screen) = &mut self.screen {
-            return Ok(screen.heed_keys(pause)? || ending.is_asked());
+            let is_over = match screen.heed_keys(pause) {
+                Ok(is_over) => is_over,
+                Err(_) => {
+                    (self.screen, self.lines.is_closed) = (None, true);
+                    true
+                }
+            };
+            return Ok(is_over || ending.is_asked());
         }
         Ok(ending.wait(pause))
     }
@@ -117,14 +135,17 @@ impl Outlets {
         let (mut moment, now) = following.moment(is_last);
         #[cfg(unix)]
         if let Some(screen) = &mut self.screen {
-            screen.take(&moment, now.clone())?;
+            let shown = screen.take(&moment, now.clone());
+            self.heed_closed(shown);
         }
         let now = Now::sum([&std::mem::take(&mut self.shown), &now]);
         moment.bytes_per_second = now.bytes_per_second();
         self.happenings.append(&mut moment.happenings);
         moment.happenings = std::mem::take(&mut self.happenings);
-        if let Some(path) = &self.state {
-            stored::write(path, &following.reporter.state(&mut following.follower))?;
+        let mut failed = None;
+        if let Some(path) = self.state.clone() {
+            let state = following.reporter.state(&mut following.follower);
+            failed = self.note_written(&path, stored::write(&path, &state));
         }
         if let Some(listener) = &self.listener {
             let mut text = Vec::new();
@@ -132,18 +153,55 @@ impl Outlets {
             let _ = render::follow_metrics::render(&moment, &mut text);
             listener.serve(text);
         }
-        for output in &self.outputs {
+        for output in self.outputs.clone() {
             let mut text = Vec::new();
             let _ = write(output.format, &moment, &now, &mut text);
-            match &output.file {
+            let written = match &output.file {
                 Some(_) if output.format == FollowFormat::Openmetrics => {
-                    output.write(false, When::Never, |out| out.write_all(&text))?;
+                    output.write(false, When::Never, |out| out.write_all(&text))
                 }
-                Some(path) => append(path, &text)?,
-                None => self.lines.write(&text)?,
+                Some(path) => append(path, &text),
+                None => self.lines.write(&text),
+            };
+            let path = output.file.as_deref().unwrap_or(Path::new("standard output"));
+            failed = failed.or(self.note_written(path, written));
+        }
+        match failed {
+            Some(failure) if is_last || !self.is_begun => Err(failure),
+            _ => {
+                self.is_begun = true;
+                Ok(())
             }
         }
-        Ok(())
+    }
+
+    /// Takes note of what could not be written, and tells it once: a full disk is when what else is told is
+    /// needed most, and there may be room again.
+    fn note_written(&mut self, path: &Path, written: Result<(), Failure>) -> Option<Failure> {
+        let shown = path.display().to_string();
+        let failure = written.err();
+        let text = match &failure {
+            Some(failure) => {
+                let is_new = self.is_begun && self.failing.insert(shown);
+                is_new.then(|| format!("walstat: {failure}; it is tried again each time"))
+            }
+            None => {
+                let was_failing = self.failing.remove(&shown);
+                was_failing.then(|| format!("walstat: {shown}: can be written again"))
+            }
+        };
+        #[cfg(unix)]
+        let text = text.filter(|_| self.screen.is_none());
+        text.into_iter().for_each(|text| tell(&visible(&text)));
+        failure
+    }
+
+    /// A terminal that cannot be written to was closed: it ends as with SIGHUP.
+    #[cfg(unix)]
+    fn heed_closed(&mut self, shown: Result<(), Failure>) {
+        if shown.is_err() {
+            (self.screen, self.lines.is_closed) = (None, true);
+        }
     }
 }
 

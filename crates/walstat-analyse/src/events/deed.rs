@@ -124,7 +124,8 @@ impl Whole {
     /// the event, or before it is prepared, which would hold its locks.
     fn target(&self, lsn: Lsn, no_return: Option<Lsn>, places: &Places) -> RecoveryTarget {
         let end = self.ended.unwrap_or(lsn);
-        if let Some(no_return) = no_return.filter(|place| self.ended.is_none_or(|end| *place < end)) {
+        if let Some(no_return) = no_return.filter(|place| self.ended.is_none_or(|end| *place < end))
+        {
             let after = places.end_before(no_return);
             return RecoveryTarget { lsn: no_return, xid: None, time: None, after };
         }

@@ -1,6 +1,7 @@
 //! Places that WAL is measured from: redo points, and what was counted up to them; and what happened at a
 //! place since the last telling.
 
+use std::ops::Range;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -8,11 +9,13 @@ use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::{xact, xlog};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
+use walstat_read::scan::observe::Observe;
 
 /// So many transactions that dropped files, and so many checkpoints, are noted between two tellings.
 const NOTED_MAX: usize = 1000;
-/// Places for which it is kept what was counted up to there.
+/// Places for which it is kept what was counted up to there, and how far they are from each other.
 const PLACES_MAX: usize = 4096;
+const SPACING: u64 = 256 << 10;
 
 /// A transaction that dropped files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,19 +51,40 @@ struct Place {
     total_bytes: u64,
 }
 
-/// A redo point.
+/// A redo point. Before 17 no record stands there, and it is not known before the checkpoint has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Redo {
     lsn: Lsn,
-    /// What was counted up to there; nothing where it was not passed while counting.
+    /// What was counted up to there, exactly.
     place: Option<Place>,
+    /// That cannot be found out any more.
+    is_gone: bool,
+}
+
+/// Sums of records between two places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Between {
+    fpi_bytes: u64,
+    total_bytes: u64,
+}
+
+impl Observe for Between {
+    fn observe(&mut self, record: &Record<'_>) {
+        self.fpi_bytes += u64::from(record.parts.fpi_bytes);
+        self.total_bytes += u64::from(record.header.total_bytes);
+    }
+
+    fn merge(&mut self, later: Between) {
+        self.fpi_bytes += later.fpi_bytes;
+        self.total_bytes += later.total_bytes;
+    }
 }
 
 /// Places that WAL is measured from.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     now: Place,
-    /// Where counting began, and places of looks and of redo points, ascending.
+    /// Where counting began, and places of records after it, those of redo points among them, ascending.
     places: Vec<Place>,
     /// The last redo point: from 17 on that of a checkpoint that may still run, before that of the last one
     /// that has ended.
@@ -90,7 +114,49 @@ impl Marks {
     /// Bytes of images, and of all records, since the point where replay would begin.
     pub fn since_redo(&self) -> Option<(u64, u64)> {
         let Place { fpi_bytes, total_bytes, .. } = self.restart.or(self.redo)?.place?;
-        Some((self.now.fpi_bytes - fpi_bytes, self.now.total_bytes - total_bytes))
+        let since = |now: u64, then: u64| now.wrapping_sub(then);
+        Some((since(self.now.fpi_bytes, fpi_bytes), since(self.now.total_bytes, total_bytes)))
+    }
+
+    /// What has to be read once more for the sums since the point where replay would begin to be known:
+    /// from a place before it to that point, or from there to where counting began.
+    pub fn wanted(&self, position: Lsn) -> Option<Range<Lsn>> {
+        let redo = self
+            .restart
+            .or(self.redo)
+            .filter(|redo| redo.place.is_none() && !redo.is_gone && redo.lsn <= position)?;
+        let place = self.nearest(redo.lsn, position);
+        Some(place.lsn.min(redo.lsn)..place.lsn.max(redo.lsn))
+    }
+
+    /// The sums of a range that was wanted; `None`: they cannot be had.
+    pub fn found(&mut self, range: &Range<Lsn>, between: Option<Between>, position: Lsn) {
+        if self.wanted(position).as_ref() != Some(range) {
+            return;
+        }
+        let Some(lsn) = self.redo() else { return };
+        let place = self.nearest(lsn, position);
+        let sum = |of: u64, between: u64| match place.lsn <= lsn {
+            true => of.wrapping_add(between),
+            false => of.wrapping_sub(between),
+        };
+        let found = between.map(|between| Place {
+            lsn,
+            fpi_bytes: sum(place.fpi_bytes, between.fpi_bytes),
+            total_bytes: sum(place.total_bytes, between.total_bytes),
+        });
+        let redo = self.restart.as_mut().or(self.redo.as_mut());
+        if let Some(redo) = redo {
+            (redo.place, redo.is_gone) = (found, found.is_none());
+        }
+    }
+
+    /// The last place up to a point, or the first one.
+    fn nearest(&self, lsn: Lsn, position: Lsn) -> Place {
+        let after = self.places.partition_point(|place| place.lsn <= lsn);
+        let begin = Place { lsn: position, ..self.now };
+        let place = after.checked_sub(1).and_then(|before| self.places.get(before));
+        place.or(self.places.first()).copied().unwrap_or(begin)
     }
 
     /// The redo point of a checkpoint that has ended, known otherwise, before WAL says one.
@@ -104,7 +170,7 @@ impl Marks {
     /// The restart point of a server that is in recovery; of any other none.
     pub fn restart_at(&mut self, restart: Option<Lsn>) {
         if self.restart.map(|restart| restart.lsn) != restart {
-            self.restart = restart.map(|lsn| Redo { lsn, place: self.place_of(lsn) });
+            self.restart = restart.map(|lsn| self.redo_at(lsn));
         }
     }
 
@@ -115,8 +181,7 @@ impl Marks {
     /// WAL is missing: there may have been a checkpoint in it.
     pub(super) fn lost(&mut self) {
         (self.redo, self.ended) = (None, None);
-        self.restart.iter_mut().for_each(|restart| restart.place = None);
-        self.places.clear();
+        self.begin_places();
     }
 
     /// The WAL goes on before what was counted, on another timeline: what came after that place is no more.
@@ -124,19 +189,25 @@ impl Marks {
         self.redo = self.redo.filter(|redo| redo.lsn <= to);
         self.restart = self.restart.filter(|restart| restart.lsn <= to);
         self.ended = self.ended.filter(|redo| *redo <= to);
-        self.places.retain(|place| place.lsn <= to);
+        self.begin_places();
     }
 
-    fn place_of(&self, redo: Lsn) -> Option<Place> {
-        let after = self.places.partition_point(|place| place.lsn < redo);
-        let is_passed = self.places.first().is_some_and(|first| first.lsn <= redo);
-        let place = self.places.get(after).copied().unwrap_or(self.now);
-        is_passed.then_some(place)
+    /// The sums go on, but not from those before.
+    fn begin_places(&mut self) {
+        self.places.clear();
+        let points = self.redo.iter_mut().chain(&mut self.restart);
+        points.for_each(|redo| (redo.place, redo.is_gone) = (None, false));
+    }
+
+    fn redo_at(&self, lsn: Lsn) -> Redo {
+        let found = self.places.binary_search_by_key(&lsn, |place| place.lsn);
+        let place = found.ok().and_then(|index| self.places.get(index)).copied();
+        Redo { lsn, place, is_gone: false }
     }
 
     fn redo_is(&mut self, redo: Lsn) {
         if self.redo.is_none_or(|known| known.lsn < redo) {
-            self.redo = Some(Redo { lsn: redo, place: self.place_of(redo) });
+            self.redo = Some(self.redo_at(redo));
         }
     }
 
@@ -145,18 +216,17 @@ impl Marks {
             self.go_back(record.lsn);
         }
         let before = Place { lsn: record.lsn, ..self.now };
-        if self.places.is_empty() {
+        if self.places.last().is_none_or(|last| record.lsn.0 >= last.lsn.0 + SPACING) {
             self.places.push(before);
         }
         match (record.header.rmgr, record.header.rmgr_info()) {
             (rmgr::XLOG, xlog::CHECKPOINT_REDO) => {
-                self.now = before;
-                self.places.push(before);
+                self.note_place(before);
                 self.redo_is(record.lsn);
             }
             (rmgr::XLOG, info @ (xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN)) => {
                 if info == xlog::CHECKPOINT_SHUTDOWN {
-                    self.places.push(before);
+                    self.note_place(before);
                 }
                 let layout = record.version.checkpoint;
                 let checkpoint = Checkpoint::parse(record.main_data_start(), layout);
@@ -170,6 +240,12 @@ impl Marks {
             fpi_bytes: self.now.fpi_bytes + u64::from(record.parts.fpi_bytes),
             total_bytes: self.now.total_bytes + u64::from(record.header.total_bytes),
         };
+    }
+
+    fn note_place(&mut self, place: Place) {
+        if self.places.last().is_none_or(|last| last.lsn < place.lsn) {
+            self.places.push(place);
+        }
     }
 
     fn note_checkpoint(&mut self, checkpoint: &Checkpoint) {
@@ -203,12 +279,9 @@ impl Marks {
     }
 
     pub(super) fn settle(&mut self) {
-        if self.places.last().is_some_and(|last| last.lsn < self.now.lsn) {
-            self.places.push(self.now);
-        }
         if let Some(redo) = self.redo {
             let oldest = self.restart.map_or(redo.lsn, |restart| restart.lsn.min(redo.lsn));
-            let old = self.places.partition_point(|place| place.lsn < oldest);
+            let old = self.places.partition_point(|place| place.lsn <= oldest);
             self.places.drain(..old.saturating_sub(1));
         }
         if self.places.len() > PLACES_MAX {

@@ -1,13 +1,12 @@
 //! Whether the folder that is followed is still the one that it was: it may go away or be closed, and another
 //! cluster's WAL may lie there later.
 
-use super::held::identity;
+use super::held::Identity;
 use super::shelf::Shelf;
 use super::{Follower, Happening, Look};
 use crate::input::error::InputError;
 use crate::input::probe::probe;
 use crate::input::storage::Ahead;
-use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(super) struct Folder {
     /// What told it from others.
-    known: Option<String>,
+    known: Option<Identity>,
     state: State,
     /// A segment was taken away or replaced, and nobody knows yet whose the others are.
     is_doubtful: bool,
@@ -36,8 +35,7 @@ enum State {
 impl Folder {
     /// This folder, as it is when following begins.
     pub(super) fn new(root: &Path) -> Folder {
-        let known = fs::metadata(root).ok().map(|metadata| told_by(&metadata));
-        Folder { known, ..Folder::default() }
+        Folder { known: Identity::at(root), ..Folder::default() }
     }
 
     pub(super) fn is_there(&self) -> bool {
@@ -47,11 +45,6 @@ impl Folder {
     pub(super) fn is_of_another_cluster(&self) -> bool {
         self.state == State::Other
     }
-}
-
-/// What tells a folder from one that was made later, which may have its number.
-fn told_by(metadata: &Metadata) -> String {
-    format!("{:?} {:?}", identity(metadata), metadata.created().ok())
 }
 
 impl Follower {
@@ -113,8 +106,8 @@ impl Follower {
 
     /// Tells once that another cluster's WAL lies where the folder was, or that the folder is there again.
     fn note_cluster(&mut self, look: &mut Look) {
-        let Ok(metadata) = fs::metadata(self.shelf.root()) else { return };
-        let now = Some(told_by(&metadata));
+        let Some(now) = Identity::at(self.shelf.root()) else { return };
+        let now = Some(now);
         if !self.folder.is_doubtful && self.folder.known == now {
             return;
         }

@@ -8,11 +8,19 @@ use crate::input::storage::Ahead;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::SystemTime;
 use walstat_format::page::Geometry;
 
-/// The bytes of a segment, held open.
+/// A segment, held open.
 #[derive(Debug)]
-pub(super) enum Held {
+pub(super) struct Held {
+    bytes: Bytes,
+    /// What tells its file from others.
+    pub identity: Option<Identity>,
+}
+
+#[derive(Debug)]
+enum Bytes {
     /// A file as a server writes it.
     File(File),
     /// What was compressed, unpacked as a whole.
@@ -48,19 +56,24 @@ impl Held {
                 }
                 match File::open(path) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    file => Ok(Some(Held::File(file?))),
+                    file => {
+                        let file = file?;
+                        let identity = file.metadata().ok().as_ref().map(Identity::of);
+                        Ok(Some(Held { bytes: Bytes::File(file), identity }))
+                    }
                 }
             }
             // It grows in blocks of its codec, and is read when it is whole.
             Source::Compressed(..) if copy.standing == Standing::Partial => Ok(None),
             source => {
                 let mut bytes = Vec::new();
+                let identity = Identity::at(&copy.path);
                 let read = source.open(0).and_then(|packed| {
                     packed.into_reader().take(u64::from(segment_bytes)).read_to_end(&mut bytes)
                 });
                 // While it is being copied, its end is missing.
                 let is_whole = read.is_ok() && bytes.len() == segment_bytes as usize;
-                Ok(is_whole.then_some(Held::Unpacked(bytes)))
+                Ok(is_whole.then_some(Held { bytes: Bytes::Unpacked(bytes), identity }))
             }
         }
     }
@@ -68,21 +81,23 @@ impl Held {
     /// Whether another file lies at the path by now: a server that recovers puts whole segments in the place
     /// of those that it has prepared.
     pub(super) fn is_other_than(&self, path: &Path) -> bool {
-        let Held::File(file) = self else { return false };
-        match (file.metadata(), std::fs::metadata(path)) {
-            (Ok(held), Ok(there)) => identity(&held) != identity(&there),
-            _ => false,
-        }
+        let there = Identity::at(path);
+        there.is_some() && self.identity.is_some() && there != self.identity
+    }
+
+    /// Whether the file lies at the path.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        self.identity.is_some() && self.identity == Identity::at(path)
     }
 
     /// Fills `window` from byte `at` on; how many bytes there were.
     pub(super) fn read_at(&mut self, at: u64, window: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Held::File(file) => {
+        match &mut self.bytes {
+            Bytes::File(file) => {
                 file.seek(SeekFrom::Start(at))?;
                 fill(file, window)
             }
-            Held::Unpacked(bytes) => {
+            Bytes::Unpacked(bytes) => {
                 let rest = usize::try_from(at).ok().and_then(|at| bytes.get(at..));
                 rest.unwrap_or_default().read(window)
             }
@@ -103,14 +118,28 @@ fn fill(file: &mut File, window: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// What tells a file from others, whatever its name is.
-#[cfg(unix)]
-pub(super) fn identity(metadata: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
+/// What tells a file or folder from others, whatever its name is, and from one that was made later and may
+/// have its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    #[cfg(unix)]
+    number: (u64, u64),
+    created: Option<SystemTime>,
 }
 
-#[cfg(not(unix))]
-pub(super) fn identity(metadata: &Metadata) -> Option<std::time::SystemTime> {
-    metadata.created().ok()
+impl Identity {
+    pub(super) fn of(metadata: &Metadata) -> Identity {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Identity {
+            #[cfg(unix)]
+            number: (metadata.dev(), metadata.ino()),
+            created: metadata.created().ok(),
+        }
+    }
+
+    /// That of the file at a path.
+    pub(super) fn at(path: &Path) -> Option<Identity> {
+        std::fs::metadata(path).ok().as_ref().map(Identity::of)
+    }
 }

@@ -24,7 +24,7 @@ impl Follower {
     /// Goes on after segments that are gone; whether there were any.
     pub(super) fn pass_hole(&mut self, look: &mut Look) -> Result<bool, InputError> {
         let key = self.key_at(self.next_page());
-        if self.is_there(key)? && !self.is_overwritten(key)? {
+        if self.is_there(key)? && !self.is_recycled(key)? {
             self.hole_since = None;
             return Ok(false);
         }
@@ -37,7 +37,7 @@ impl Follower {
         if since.elapsed() < settling {
             // It may be there under its name by now.
             let root = self.shelf_root();
-            self.shelf.list(key.1).map_err(|error| InputError::io(&root, error))?;
+            self.shelf.list(self.first_wanted()).map_err(|error| InputError::io(&root, error))?;
             return Ok(false);
         }
         let next = Lsn(later * self.segment_bytes());
@@ -56,7 +56,16 @@ impl Follower {
         self.position = next;
     }
 
-    /// Whether a segment that is held open was recycled, and holds a later one by now.
+    /// Whether a segment that is held open was recycled, and no other file has its name.
+    fn is_recycled(&mut self, key: Key) -> Result<bool, InputError> {
+        if !self.is_overwritten(key)? && self.has_its_name(key) {
+            return Ok(false);
+        }
+        self.held.remove(&key);
+        Ok(!self.is_there(key)?)
+    }
+
+    /// Whether a segment that is held open holds a later one by now.
     fn is_overwritten(&mut self, key: Key) -> Result<bool, InputError> {
         let at = self.next_page();
         let mut head = [0; SHORT_HEADER_BYTES];
@@ -64,13 +73,9 @@ impl Follower {
         let read = held.read_at(at.0 % u64::from(self.scope.geometry.segment_bytes), &mut head);
         let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
         let header = PageHeader::parse(&head).filter(|_| read == head.len());
-        let is_later = header.is_some_and(|header| {
+        Ok(header.is_some_and(|header| {
             header.magic == self.scope.geometry.version.magic && header.address > at
-        });
-        if is_later {
-            self.held.remove(&key);
-        }
-        Ok(is_later && !self.is_there(key)?)
+        }))
     }
 
     /// The number of the first segment after `number` that is there and has WAL.
@@ -131,6 +136,10 @@ impl Follower {
     ///
     /// When a file cannot be read.
     pub fn is_held_up(&mut self) -> Result<bool, InputError> {
+        // What cannot be read is waited for, and told meanwhile.
+        if !self.is_readable() {
+            return Ok(false);
+        }
         // What is not passed by then is the end.
         let waits = self.stuck.since.is_some_and(|since| since.elapsed() < 2 * DAMAGE_AFTER);
         let number = self.next_page().0 / self.segment_bytes();
@@ -160,7 +169,7 @@ impl Follower {
         // What lies before the first record after a loss is told and counted with the loss.
         let was_lost = self.lost_from.is_some();
         let from = self.position;
-        let stretch = self.read_stretch(until, true)?;
+        let stretch = self.read_stretch(until, true);
         let first = stretch.run.first_in_range;
         if !self.take(stretch, look) {
             // Nothing in this segment: the next one may have a record.

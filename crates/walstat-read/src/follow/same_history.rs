@@ -1,9 +1,14 @@
 //! Whether the WAL that is there is the one that was counted: a folder may be replaced by an older copy of
 //! itself, and the server goes on from there with other records in the same places.
 
+use super::held::Identity;
 use super::{Follower, Happening, Look};
 use crate::input::error::InputError;
+use crate::input::input_kind::InputKind;
+use crate::input::names::Standing;
+use crate::input::placing::Key;
 use walstat_format::lsn::Lsn;
+use walstat_format::page::{LONG_HEADER_BYTES, PageHeader};
 use walstat_format::record_header::{RECORD_HEADER_BYTES, RecordHeader};
 
 /// What is known of it.
@@ -19,21 +24,22 @@ pub(super) enum History {
 }
 
 impl Follower {
-    /// Whether reading may go on: what was counted last is there. Tells once where it is not.
+    /// Whether reading may go on: what was counted last is there, or is gone. Tells once where it is not.
     pub(super) fn is_same_history(&mut self, look: &mut Look) -> Result<bool, InputError> {
         if self.history == History::Same {
             return Ok(true);
         }
         let is_same = match self.has_last()? {
             Some(has_last) => has_last,
-            None => !self.is_ahead(),
+            None => !self.is_ahead() && self.next_links()? != Some(false),
         };
         let now = if is_same { History::Same } else { History::Other };
         let before = std::mem::replace(&mut self.history, now);
         let at = self.last.map_or(self.position, |last| last.lsn);
+        let was_read = self.start.is_some();
         match (before, now) {
             (History::Unknown, History::Other) => {
-                look.happenings.push(Happening::OtherHistory { at });
+                look.happenings.push(Happening::OtherHistory { at, was_read });
             }
             (History::Other, History::Same) => {
                 look.happenings.push(Happening::Back { at: self.position });
@@ -43,13 +49,44 @@ impl Follower {
         Ok(is_same)
     }
 
-    /// Whether the record that was counted last is where it was; `None`: its segment is not there, or its
-    /// header goes on in the next page.
+    /// Has it looked at again where the file with the record that was counted last was taken away or
+    /// replaced.
+    pub(super) fn doubt_history(&mut self) {
+        let key = self.last.map(|last| self.key_at(last.lsn));
+        let Some((key, seen)) = key.and_then(|key| Some((key, self.seen.get(&key)?))) else {
+            return;
+        };
+        let copy = self.shelf.segments.get(&key);
+        if self.history == History::Same
+            && copy.and_then(|copy| Identity::at(&copy.path)).as_ref() != Some(seen)
+        {
+            self.history = History::Unknown;
+        }
+    }
+
+    /// Takes note of the file that is read for a segment.
+    pub(super) fn note_seen(&mut self, key: Key) {
+        let identity = self.held.get(&key).and_then(|held| held.identity.clone());
+        self.seen.extend(identity.map(|identity| (key, identity)));
+    }
+
+    /// Whether the record that was counted last is where it was; `None`: its segment is not there any more,
+    /// or its header goes on in the next page.
     pub(super) fn has_last(&mut self) -> Result<Option<bool>, InputError> {
         let Some(last) = self.last else { return Ok(None) };
         let key = self.key_at(last.lsn);
         let page = u64::from(self.scope.geometry.page_bytes);
-        if last.lsn.0 % page + RECORD_HEADER_BYTES as u64 > page || !self.is_there(key)? {
+        if last.lsn.0 % page + RECORD_HEADER_BYTES as u64 > page {
+            return Ok(None);
+        }
+        if self.held.contains_key(&key) && !self.has_its_name(key) {
+            if !self.shelf.segments.contains_key(&key) {
+                // It was recycled, and may be read on as long as nobody writes over it.
+                return Ok(None);
+            }
+            self.held.remove(&key);
+        }
+        if !self.is_there(key)? {
             return Ok(None);
         }
         let offset = last.lsn.0 % u64::from(self.scope.geometry.segment_bytes);
@@ -57,7 +94,63 @@ impl Follower {
         let Some(held) = self.held.get_mut(&key) else { return Ok(None) };
         let read = held.read_at(offset, &mut header);
         let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
-        Ok(Some(read == header.len() && RecordHeader::parse(&header) == last.header))
+        let has_last = read == header.len() && RecordHeader::parse(&header) == last.header;
+        // Recycled while it was read, it holds later WAL.
+        if !has_last && !self.has_its_name(key) {
+            return Ok(None);
+        }
+        self.note_seen(key);
+        Ok(Some(has_last))
+    }
+
+    /// Whether the file that is held open for a segment is the one of that name: what was recycled is not.
+    pub(super) fn has_its_name(&mut self, key: Key) -> bool {
+        let has_it = |of: &Follower| {
+            let held = of.held.get(&key).zip(of.shelf.segments.get(&key));
+            held.is_some_and(|(held, copy)| held.is_at(&copy.path))
+        };
+        // Where the folder is away nothing has a name.
+        if !self.folder.is_there() || has_it(self) {
+            return true;
+        }
+        // What is finished is given its name by pg_receivewal. What cannot be listed is told later.
+        _ = self.shelf.list(self.first_wanted());
+        has_it(self)
+    }
+
+    /// Whether the next record links to the one that was counted last, where it begins a page; `None`: that
+    /// cannot be told.
+    pub(super) fn next_links(&mut self) -> Result<Option<bool>, InputError> {
+        let (at, key) = (self.position, self.key_at(self.position));
+        let Some(last) = self.last.filter(|_| at == self.page_of(at)) else { return Ok(None) };
+        if !self.is_there(key)? || !self.begins_page(key, at)? || !self.is_page_whole(key, at)? {
+            return Ok(None);
+        }
+        let mut head = [0; LONG_HEADER_BYTES + RECORD_HEADER_BYTES];
+        let Some(held) = self.held.get_mut(&key) else { return Ok(None) };
+        let read = held.read_at(at.0 % u64::from(self.scope.geometry.segment_bytes), &mut head);
+        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
+        let Some(page) = PageHeader::parse(&head).filter(|_| read == head.len()) else {
+            return Ok(None);
+        };
+        if page.continues() {
+            return Ok(Some(false));
+        }
+        let header = head.get(page.bytes()..).and_then(|rest| rest.first_chunk());
+        let next = header.map(RecordHeader::parse).filter(|next| next.total_bytes > 0);
+        Ok(next.map(|next| next.previous == last.lsn))
+    }
+
+    /// Whether nobody writes into a page any more.
+    fn is_page_whole(&mut self, key: Key, at: Lsn) -> Result<bool, InputError> {
+        let copy = self.shelf.segments.get(&key);
+        if self.kind != InputKind::PgWal
+            && copy.is_some_and(|copy| copy.standing != Standing::Partial)
+        {
+            return Ok(true);
+        }
+        let next = Lsn(at.0 + u64::from(self.scope.geometry.page_bytes));
+        self.begins_page(key, next)
     }
 
     /// Whether all segments that are there lie before the one that reading has come to the end of.

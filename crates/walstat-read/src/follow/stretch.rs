@@ -1,10 +1,11 @@
 //! From where reading stopped to where no valid page follows: pages into the buffer, records out of them.
 
 use super::held::Held;
-use super::{Follower, Stretch, WINDOW_BYTES};
+use super::{Follower, Stretch};
 use crate::input::error::InputError;
 use crate::input::input_kind::InputKind;
 use crate::input::placing::Key;
+use crate::scan::pages::WINDOW_BYTES;
 use crate::scan::reader::{Flow, Reader};
 use crate::scan::scope::Scope;
 use std::ops::Range;
@@ -25,18 +26,18 @@ struct Walk {
 
 impl Follower {
     /// Opens the segments that may come next, before a checkpoint recycles them.
-    pub(super) fn hold_ahead(&mut self, number: u64) -> Result<(), InputError> {
+    pub(super) fn hold_ahead(&mut self, number: u64) {
         if self.kind != InputKind::PgWal {
-            return Ok(());
+            return;
         }
         let count = (AHEAD_BYTES / self.segment_bytes()).max(2);
         for number in number..number + count {
             let key = (self.lineage.of_file(number, self.scope.geometry.segment_bytes), number);
-            if !self.is_there(key)? {
+            // What cannot be opened is told when it is to be read.
+            if !matches!(self.is_there(key), Ok(true)) {
                 break;
             }
         }
-        Ok(())
     }
 
     /// Whether a segment is there; it is opened if it is.
@@ -51,12 +52,9 @@ impl Follower {
         Ok(held.map(|held| self.held.insert(key, held)).is_some())
     }
 
-    /// Reads from the next page on, as far as there is WAL; `leaps`: over what is no WAL to the next record.
-    pub(super) fn read_stretch(
-        &mut self,
-        until: Instant,
-        leaps: bool,
-    ) -> Result<Stretch, InputError> {
+    /// Reads from the next page on, as far as there is WAL that can be read; `leaps`: over what is no WAL to
+    /// the next record.
+    pub(super) fn read_stretch(&mut self, until: Instant, leaps: bool) -> Stretch {
         let scope = Scope { start: self.position, ..self.scope.clone() };
         let from = self.next_page();
         let observer = std::mem::take(&mut self.observer);
@@ -64,15 +62,15 @@ impl Follower {
         let end = Lsn(u64::MAX - 1);
         let reader = Reader::new(&scope, from, end, observer);
         let mut reader = if leaps { reader } else { reader.following(pending, self.last) };
-        let mut walk = Walk { at: from, is_followed: false, is_at_end: true, newest: from };
-        let walked = self.walk(&mut reader, &mut walk, until, leaps);
-        let run = reader.finish();
-        if let Err(error) = walked {
-            self.observer = run.observer;
-            return Err(error);
+        let newest = self.position;
+        let mut walk = Walk { at: from, is_followed: false, is_at_end: true, newest };
+        // What was read before is counted all the same.
+        if let Err(error) = self.walk(&mut reader, &mut walk, until, leaps) {
+            self.unread = Some(error);
         }
+        let run = reader.finish();
         let Walk { at, is_followed, is_at_end, newest } = walk;
-        Ok(Stretch { run, at, is_followed, is_at_end, newest })
+        Stretch { run, at, is_followed, is_at_end, newest }
     }
 
     fn walk(
@@ -91,13 +89,17 @@ impl Follower {
             }
             if begun.replace(key) != Some(key) {
                 reader.begin_segment(key.0);
+                self.note_seen(key);
                 self.held.retain(|held, _| held.1 >= key.1);
             }
             let (bytes, is_followed) = self.fill(key, walk.at, leaps)?;
             walk.is_followed = is_followed;
             let window = self.buffer.get(..bytes).unwrap_or_default();
             let Some(last) = bytes.checked_sub(page_bytes) else { return Ok(()) };
-            walk.newest = newest_byte(walk.at, window);
+            // What lies behind the records of the last page may be old.
+            if !leaps {
+                walk.newest = Lsn(walk.at.0 + last as u64);
+            }
             let (whole, rest) = window.split_at(if is_followed { bytes } else { last });
             let mut flow = reader.push(walk.at, whole);
             walk.at = Lsn(walk.at.0 + whole.len() as u64);
@@ -156,7 +158,14 @@ impl Follower {
         }
         let next = Lsn(at.0 + filled as u64);
         let key = self.key_at(next);
-        Ok((filled, self.is_there(key)? && self.begins_page(key, next)?))
+        let is_followed = match self.is_there(key) {
+            Ok(is_there) => is_there && self.begins_page(key, next)?,
+            Err(error) => {
+                self.unread = Some(error);
+                false
+            }
+        };
+        Ok((filled, is_followed))
     }
 
     fn read_at(&mut self, key: Key, offset: u64, place: Range<usize>) -> Result<usize, InputError> {
@@ -182,10 +191,4 @@ impl Follower {
         header
             .is_some_and(|header| self.scope.geometry.check(&header, bytes, at, (0, key.0)).is_ok())
     }
-}
-
-/// After the last byte of a window that is not zero.
-fn newest_byte(at: Lsn, window: &[u8]) -> Lsn {
-    let zeros = window.iter().rev().take_while(|byte| **byte == 0).count();
-    Lsn(at.0 + (window.len() - zeros) as u64)
 }

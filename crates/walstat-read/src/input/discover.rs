@@ -374,7 +374,7 @@ impl Found {
                 true
             }
             // A tar that cannot be decoded says so when it is read.
-            Err(NotWal::Io(_)) => is_called_like_a_tar(&text),
+            Err(NotWal::Io(_) | NotWal::Cut(_)) => is_called_like_a_tar(&text),
             // Segments one after the other in one file.
             Ok(page) => name.is_none() && probe.holds_several(page),
             _ => false,
@@ -448,10 +448,15 @@ fn is_data_directory(path: &Path) -> bool {
 /// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
 /// that the link lies in is asked before the one that it leads into.
 fn data_directory_of(path: &Path) -> Option<PathBuf> {
-    if !SERVER_DIRECTORIES.contains(&&*file_name(path)) {
+    // `.` is called as it is where it lies.
+    let whole = match path.file_name() {
+        None => std::fs::canonicalize(path).ok()?,
+        Some(_) => path.to_owned(),
+    };
+    if !SERVER_DIRECTORIES.contains(&&*file_name(&whole)) {
         return None;
     }
-    let lexical = match directory_of(path) {
+    let lexical = match directory_of(&whole) {
         parent if parent.as_os_str().is_empty() => Path::new("."),
         parent => parent,
     };

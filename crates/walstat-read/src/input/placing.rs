@@ -335,7 +335,7 @@ impl Placed {
         let as_long = piece.probe.raw_bytes == Some(u64::from(self.geometry.segment_bytes));
         let file = piece.file();
         match reason {
-            NotWal::Io(_) => self.problems.push(problem),
+            NotWal::Io(_) | NotWal::Cut(_) => self.problems.push(problem),
             _ if lies_beside_segments(&file) => self.others.push(file),
             // It only looked like a tar of segments, by a name that nobody gave.
             _ if is_called_like_a_tar(&file)

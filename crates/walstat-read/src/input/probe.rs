@@ -99,6 +99,9 @@ pub enum NotWal {
     /// Cannot be read.
     #[error("{0}")]
     Io(String),
+    /// Compressed, and cut off before the first page: what is being stored begins so.
+    #[error("{0}")]
+    Cut(String),
 }
 
 /// Looks at a file.
@@ -140,6 +143,9 @@ fn probe_compressed(
         Ok(head) if recognise(&head, "") == Content::Tar => Err(NotWal::Tar),
         Ok(head) => first_page(&head),
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => return Err(error),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(NotWal::Cut(error.to_string()))
+        }
         Err(error) => Err(NotWal::Io(error.to_string())),
     };
     let source = Source::Compressed(path.into(), codec);
@@ -225,6 +231,7 @@ impl NotWal {
                 | NotWal::PreRelease(..)
                 | NotWal::ByteSwapped(..)
                 | NotWal::Io(_)
+                | NotWal::Cut(_)
         )
     }
 }

@@ -151,6 +151,13 @@ fn happening_row(happening: &Happening) -> HappeningRow {
             let bytes = human_bytes(to.0 - from.0);
             ("lost", from, format!("{bytes} were gone before they were read: {from} to {to}"))
         }
+        Happening::Skipped { from, to } => {
+            let text = format!(
+                "a segment before {to} is missing or cannot be read: counting begins there, and what lies \
+                 before it, from {from} on, is not counted"
+            );
+            ("skipped", from, text)
+        }
         Happening::Damaged { from, to, found } => {
             let found = match found.as_str() {
                 "" => String::new(),
@@ -173,7 +180,14 @@ fn happening_row(happening: &Happening) -> HappeningRow {
             ("folder_unreadable", at, format!("{error}; it is tried again"))
         }
         Happening::Back { at } => ("folder_back", at, "the folder is there again".to_owned()),
-        Happening::OtherHistory { at } => (
+        Happening::OtherHistory { at, was_read: false } => (
+            "other_history",
+            at,
+            format!(
+                "all WAL that is there lies before {at}, where counting begins: it is waited for"
+            ),
+        ),
+        Happening::OtherHistory { at, .. } => (
             "other_history",
             at,
             format!(

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// The label of the row that sums up everything outside the top.
 pub const OTHER: &str = "other";
+/// What may keep segments, and cannot be read.
+pub const UNREAD: &str = "unread";
 
 /// What is known at a moment: a line of `walstat follow -f ndjson`. All sums are those since `start_lsn`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -76,9 +78,10 @@ pub struct PgWal {
     pub bytes: u64,
     /// Those before the last redo point that something keeps.
     pub kept_segments: u64,
-    /// Those before it that nothing keeps: the next checkpoint removes or reuses them.
+    /// Those before it that nothing keeps: the next checkpoint removes or reuses them. Not known where
+    /// something that may keep them cannot be read.
     #[serde(default)]
-    pub removable_segments: u64,
+    pub removable_segments: Option<u64>,
     /// Those since the last redo point, which recovery needs.
     #[serde(default)]
     pub since_redo_segments: u64,
@@ -98,7 +101,7 @@ pub struct PgWal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Keeper {
     /// `replication_slot`, `archiving`, `wal_keep_size`, `wal_summarizer`, `recovery`: what a standby has not
-    /// replayed, or `invalid_slot`: one that keeps nothing any more.
+    /// replayed, `invalid_slot`: one that keeps nothing any more, or `unread`: what cannot be read.
     pub keeper: String,
     /// The slot.
     pub name: Option<String>,
@@ -177,8 +180,8 @@ pub struct KindSums {
 pub struct HappeningRow {
     /// When, by the WAL's clock or that of the machine.
     pub time: Option<String>,
-    /// `lost`, `damaged`, `timeline`, `folder_gone`, `folder_unreadable`, `folder_back`, `other_cluster`,
-    /// `other_history`, `dropped`, `large_transaction`, `checkpoint`.
+    /// `lost`, `damaged`, `skipped`, `timeline`, `folder_gone`, `folder_unreadable`, `folder_back`,
+    /// `other_cluster`, `other_history`, `dropped`, `large_transaction`, `checkpoint`.
     pub event: String,
     /// Where.
     pub lsn: String,

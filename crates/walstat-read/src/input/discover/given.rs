@@ -12,7 +12,7 @@ use super::{
 };
 use crate::input::error::InputError;
 use crate::input::inherited::is_read_once;
-use crate::input::input_kind::InputKind;
+use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
 use crate::input::known_files::KnownFiles;
 use crate::input::names::file_name;
 use crate::input::probe::NotWal;
@@ -123,10 +123,9 @@ impl Found {
         let new = added.map_err(|source| InputError::io(path, source))?;
         let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
         if new && self.count() == before && !beside && !self.only_beside {
-            return Err(InputError::NoSegments {
-                path: path.to_owned(),
-                is_too_deep: self.is_too_deep,
-            });
+            let is_too_deep = self.is_too_deep;
+            let none = InputError::NoSegments { path: path.to_owned(), is_too_deep };
+            return Err(denied(path).unwrap_or(none));
         }
         Ok(())
     }
@@ -189,6 +188,18 @@ impl Found {
         let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         whole.ancestors().skip(1).any(is_seen)
     }
+}
+
+/// Why the WAL of a server's directory cannot be looked into, if that is so.
+fn denied(path: &Path) -> Option<InputError> {
+    if storage::is_elsewhere(path) {
+        return None;
+    }
+    SERVER_DIRECTORIES.into_iter().map(|name| path.join(name)).find_map(|folder| {
+        let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        let source = storage::entries(&folder).err().filter(denied)?;
+        Some(InputError::io(&folder, source))
+    })
 }
 
 /// Where the directories of files that are asked for were looked into; those of one directory mostly come

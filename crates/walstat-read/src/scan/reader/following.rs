@@ -20,10 +20,12 @@ impl Reader<'_> {
     }
 
     /// At the start of the range it is known what the next record links to, though what lies before was not
-    /// read.
+    /// read. Where the range begins with a page, the record begins behind its header.
     pub(super) fn recall(&mut self, lsn: Lsn) {
-        if lsn == self.scope.start
+        if lsn >= self.scope.start
             && let Some(before) = self.before.take()
+            // The page may have had it, and records after it.
+            && self.run.last.is_none_or(|last| last.lsn < before.lsn)
         {
             self.run.follow(before);
         }

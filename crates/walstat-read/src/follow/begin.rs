@@ -1,0 +1,128 @@
+//! How following begins: which folder it is, and where in its WAL.
+
+use super::folder::Folder;
+use super::same_history::History;
+use super::shelf::Shelf;
+use super::{Follower, StartAt, Stuck};
+use crate::input::discover::Found;
+use crate::input::error::InputError;
+use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
+use crate::input::placing::place;
+use crate::input::plan::{Plan, plan};
+use crate::input::timeline::Lineage;
+use crate::scan::observer::Observer;
+use crate::scan::pages::WINDOW_BYTES;
+use crate::scan::scope::Scope;
+use crate::scan::streamed::Wanted;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use walstat_format::lsn::Lsn;
+
+impl Follower {
+    /// Begins to follow the WAL that was found; returns it with the plan of what is there.
+    ///
+    /// # Errors
+    ///
+    /// When there is no WAL (yet), or none of the start.
+    pub fn begin(
+        found: &Found,
+        from: StartAt,
+        wanted: &Wanted,
+    ) -> Result<(Follower, Plan), InputError> {
+        let timeline = wanted.timeline;
+        let plan = plan(found, place(found)?, timeline)?;
+        let root = folder_of(found);
+        let mut shelf = Shelf::new(&root, plan.geometry.segment_bytes);
+        let (skipped, newest) = bounds(&plan);
+        let start = skipped.end;
+        let position = match from {
+            StartAt::Oldest => start,
+            StartAt::Now => newest,
+            StartAt::Lsn(lsn) if lsn < start => {
+                let last = plan.bounds().end;
+                return Err(InputError::Range { path: root, first: start, last });
+            }
+            StartAt::Lsn(lsn) | StartAt::Before(lsn, _) => lsn,
+        };
+        let bytes = u64::from(plan.geometry.segment_bytes);
+        shelf.list(position.0 / bytes).map_err(|error| InputError::io(&root, error))?;
+        let kind = plan.taken_for();
+        let lineage = match from {
+            // A newer one may have begun meanwhile: it is told of.
+            StartAt::Before(_, timeline) => Lineage::of(timeline, &shelf.histories),
+            _ => plan.lineage.clone(),
+        };
+        let folder = Folder::new(&root);
+        let scope = wanted.clone().scope(plan.geometry);
+        let mut follower = Follower::at(position, shelf, (folder, kind), scope, lineage);
+        follower.timeline = timeline;
+        follower.skipped =
+            Some(skipped).filter(|skipped| from == StartAt::Oldest && !skipped.is_empty());
+        Ok((follower, plan))
+    }
+
+    /// One that stands at a position of these segments, and has not read anything.
+    pub(super) fn at(
+        position: Lsn,
+        shelf: Shelf,
+        (folder, kind): (Folder, InputKind),
+        scope: Scope,
+        lineage: Lineage,
+    ) -> Follower {
+        Follower {
+            folder,
+            shelf,
+            kind,
+            scope,
+            timeline: None,
+            lineage,
+            start: None,
+            position,
+            last: None,
+            history: History::default(),
+            newest: position,
+            lost_bytes: 0,
+            lost_from: None,
+            held: BTreeMap::new(),
+            is_new: true,
+            open: None,
+            buffer: vec![0; WINDOW_BYTES],
+            observer: Observer::default(),
+            seen: BTreeMap::new(),
+            unread: None,
+            skipped: None,
+            hole_since: None,
+            stuck: Stuck::default(),
+        }
+    }
+}
+
+/// The folder with the segments.
+fn folder_of(found: &Found) -> PathBuf {
+    let path = found.paths.first().cloned().unwrap_or_default();
+    let inside = SERVER_DIRECTORIES.map(|name| path.join(name));
+    let is_data = found.data_directory.as_deref() == Some(Path::new(&path));
+    inside.into_iter().find(|inside| is_data && inside.is_dir()).unwrap_or(path)
+}
+
+/// From where the oldest segment with WAL begins to where those do that follow each other up to the newest;
+/// and where that one begins.
+fn bounds(plan: &Plan) -> (Range<Lsn>, Lsn) {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let with_wal = plan.segments.iter().filter(|segment| {
+        let first = segment.first_page.as_ref();
+        first.is_ok_and(|page| page.header.address.0 == segment.number * bytes)
+    });
+    let numbers: Vec<u64> = with_wal.map(|segment| segment.number).collect();
+    let last = numbers.last().copied().unwrap_or_default();
+    let oldest = numbers.first().copied().unwrap_or_default();
+    let mut first = last;
+    for number in numbers.into_iter().rev() {
+        if number + 1 < first {
+            break;
+        }
+        first = number;
+    }
+    (Lsn(oldest * bytes)..Lsn(first * bytes), Lsn(last * bytes))
+}
