@@ -7,6 +7,7 @@ use crate::common::record::Rec;
 use crate::support::fixtures::sample;
 use crate::support::pgbackrest::{archive_info, sha1_of};
 use crate::support::wal::plain;
+use std::fs;
 
 /// Paths and bytes.
 type Files = Vec<(String, Vec<u8>)>;
@@ -122,6 +123,12 @@ fn a_stanza_without_archive_info_is_not_restored() {
     for inner in ["x/15-1", &format!("x/15-1/{GROUP}")] {
         is_green("the directory of segments", &directory.path().join(inner));
     }
+    // A list in a tar is not read.
+    let packed = directory.path().join("x.tar");
+    let mut tar = tar::Builder::new(fs::File::create(&packed).expect("a tar"));
+    tar.append_dir_all("x", directory.path().join("x")).expect("packed");
+    tar.finish().expect("packed");
+    is_green("a tar", &packed);
 }
 
 /// The same where both are there and the checksum of neither is right; one that is right does.

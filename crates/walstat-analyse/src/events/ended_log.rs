@@ -232,7 +232,7 @@ mod tests {
         let time = Time(1_700_000_000_000_000 + i64::from(xid % 7));
         Ended {
             lsn: Lsn(u64::from(xid) << 20),
-            end: End::Recorded { commits: xid % 2 == 0, time, was_prepared: false },
+            end: End::Recorded { commits: xid.is_multiple_of(2), time, was_prepared: false },
             xid,
             subxids: Box::default(),
             files: works(xid),

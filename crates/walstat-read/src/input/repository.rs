@@ -171,13 +171,15 @@ impl<'f> Repositories<'f> {
 }
 
 /// Problems of stanzas of pgBackRest whose list of archive ids is missing or damaged, and its copy too. Only
-/// stanzas that lie in a path that was asked for: of others not all was seen.
+/// stanzas in directories that were asked for: of others not all was seen, and lists in a tar are not read.
 pub(super) fn stanzas_without_list(found: &Found) -> Vec<Problem> {
     let named = found.pieces.iter().filter_map(|piece| Some((piece.path(), piece.name.as_ref()?)));
     let trees = named.filter_map(|(path, name)| stanza_of(path, name));
     let stanzas: BTreeSet<PathBuf> = trees.collect();
-    let is_listed =
-        |stanza: &&PathBuf| found.paths.iter().any(|path| stanza.starts_with(on_disk(path)));
+    let is_listed = |stanza: &&PathBuf| {
+        found.paths.iter().any(|path| stanza.starts_with(on_disk(path)))
+            && !found.is_in_stream(stanza)
+    };
     let problem = |stanza: &PathBuf| {
         let lists = found.archive_infos.iter();
         let lists = lists.filter(|(path, _)| path.parent() == Some(stanza));

@@ -65,7 +65,7 @@ mod tests {
         let piece = unseen.pieces.get_mut(1).expect("a second one");
         assert!(piece.probe.compressed, "the sample is packed");
         let failed = NotWal::Io("slow down".to_owned());
-        piece.probe = Probe::failed(&piece.path().to_owned(), failed);
+        piece.probe = Probe::failed(piece.path(), failed);
         let (outcome, want) = (read(unseen), read(found));
         assert_eq!(outcome.problems, want.problems);
         assert_eq!(outcome.books, want.books);
