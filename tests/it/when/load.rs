@@ -96,7 +96,8 @@ impl Writer {
             let relation = Some([1663, 5, 16384 + random.below(4) as u32]);
             let number = random.below(random.clone().below(200) + 1) as u32;
             let bytes = 1000 + random.below(7000) as u16;
-            let image = (random.below(4) == 0).then_some(Image { bytes, ..Image::WHOLE });
+            let hole = Some((500, 8192 - bytes));
+            let image = (random.below(4) == 0).then_some(Image { bytes, hole, ..Image::WHOLE });
             let fork = if random.below(20) == 0 { 2 } else { 0 };
             Block { relation, number, image, fork, ..Block::new(id) }
         };
