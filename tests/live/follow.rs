@@ -89,11 +89,16 @@ fn counted(server: &Server, wal: &Path, timeline: u32, (start, end): (&str, &str
     let mut tool = server.command("pg_waldump");
     tool.args(["--stats", "-p"]).arg(wal);
     tool.args(["-s", start, "-e", end, "-t", &timeline.to_string()]);
-    let output = tool.output().expect("pg_waldump runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let total = text.lines().find(|line| line.starts_with("Total")).unwrap_or_else(|| {
-        panic!("{start} to {end}: {}", String::from_utf8_lossy(&output.stderr));
+    let (mut text, mut error) = (String::new(), String::new());
+    // It takes the segment size from any file: one that the server is just making has none yet.
+    wait("pg_waldump meets a segment that is there", || {
+        let output = tool.output().expect("pg_waldump runs");
+        text = String::from_utf8_lossy(&output.stdout).into_owned();
+        error = String::from_utf8_lossy(&output.stderr).into_owned();
+        !error.contains("WAL segment size must be")
     });
+    let total = text.lines().find(|line| line.starts_with("Total"));
+    let total = total.unwrap_or_else(|| panic!("{start} to {end}: {error}"));
     let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.try_into().expect("four numbers")
 }
