@@ -129,6 +129,8 @@ impl Writer {
         let seconds = time / 1_000_000 + EPOCH;
         let at = if layout.bytes == 80 { 56 } else { layout.bytes - 24 };
         record.main[..8].copy_from_slice(&redo.0.to_le_bytes());
+        // ThisTimeLineID and PrevTimeLineID.
+        record.main[8..16].copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0]);
         record.main[at..at + 8].copy_from_slice(&seconds.to_le_bytes());
         self.wal.add(&record);
     }

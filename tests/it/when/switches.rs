@@ -23,6 +23,8 @@ fn checkpoint(wal: &mut Wal, seconds: i64) {
     let mut record = Rec { xid: 0, ..Rec::new(XLOG, 0x10, layout.bytes) };
     let at = layout.bytes - 24;
     record.main[..8].copy_from_slice(&wal.next().0.to_le_bytes());
+    // ThisTimeLineID and PrevTimeLineID.
+    record.main[8..16].copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0]);
     record.main[at..at + 8].copy_from_slice(&(BEGIN / 1_000_000 + EPOCH + seconds).to_le_bytes());
     wal.add(&record);
 }
