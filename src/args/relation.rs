@@ -47,12 +47,12 @@ pub fn parse(text: &str) -> Result<RelationArg, String> {
 
 /// The same, or a name with `"` in it as a list prints it, which is none of SQL.
 pub fn parse_printed(text: &str) -> Result<RelationArg, String> {
-    parse(text).or_else(|error| match text.contains('"') {
-        true => {
-            let text = text.to_owned();
-            Ok(RelationArg::Name(Identifiers { parts: vec![text.clone()], text }))
+    parse(text).or_else(|error| {
+        if !text.contains('"') {
+            return Err(error);
         }
-        false => Err(error),
+        let text = text.to_owned();
+        Ok(RelationArg::Name(Identifiers { parts: vec![text.clone()], text }))
     })
 }
 

@@ -96,9 +96,12 @@ impl Who {
     pub fn new(asked: &Dimensions, rows: usize, order: Order, known: Option<&Store>) -> Who {
         let lessons = || known.map(NameLessons::over).unwrap_or_default();
         let kinds = asked.contains(&Dimension::Kind);
-        let finished = || match asked.contains(&Dimension::Transaction) {
-            true => FinishedRows::new(rows, order),
-            false => FinishedRows::unwanted(),
+        let finished = || {
+            if asked.contains(&Dimension::Transaction) {
+                FinishedRows::new(rows, order)
+            } else {
+                FinishedRows::unwanted()
+            }
         };
         let transactions = || Transactions::new(finished(), kinds);
         Who {

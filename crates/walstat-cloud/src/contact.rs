@@ -112,15 +112,16 @@ impl Known {
         };
         let left = most.saturating_sub(now.saturating_duration_since(since));
         if left.is_zero() {
-            self.given_up.get_or_insert_with(|| match self.has_answered {
-                true => {
+            self.given_up.get_or_insert_with(|| {
+                if self.has_answered {
                     format!(
                         "the store has given nothing for two minutes: {} ({} objects were had before)",
                         reason.text, self.objects
                     )
+                } else {
+                    // The limit mostly comes in the middle of the last of many tries.
+                    told
                 }
-                // The limit mostly comes in the middle of the last of many tries.
-                false => told,
             });
             return None;
         }

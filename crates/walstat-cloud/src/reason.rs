@@ -48,10 +48,12 @@ impl Reason {
             return Reason { text: scrubbed(&answer_in(&chain, status)), then, is_answer: true };
         }
         let is_silence = causes(error).any(|error| error.is::<HttpError>());
-        let then = match () {
-            () if is_silence => Then::Again,
-            () if matches!(error, object_store::Error::NotFound { .. }) => Then::Absent,
-            () => give_up_unless_garbled(&chain),
+        let then = if is_silence {
+            Then::Again
+        } else if matches!(error, object_store::Error::NotFound { .. }) {
+            Then::Absent
+        } else {
+            give_up_unless_garbled(&chain)
         };
         let last = chain.last().map(String::as_str).unwrap_or_default();
         Reason { text: scrubbed(&one_line(last)), then, is_answer: !is_silence }
@@ -100,6 +102,7 @@ fn chain(error: &object_store::Error) -> Vec<String> {
 
 const SILENCE: &str = "no answer for ten seconds";
 
+/// What object_store says of an answer with everything where a part was asked for; it has no kind of its own.
 const ALL_CAME: &str = "non-partial response";
 
 /// An answer that was cut short or garbled on its way is no XML, or another range than was asked for.
@@ -108,10 +111,12 @@ fn give_up_unless_garbled(chain: &[String]) -> Then {
     const GARBLED: [&str; 2] = ["ist response", "response body"];
     let has =
         |signs: &[&str]| chain.iter().any(|text| signs.iter().any(|sign| text.contains(sign)));
-    match () {
-        () if has(&NOT_THE_PART) => Then::AskForAll,
-        () if has(&GARBLED) => Then::Again,
-        () => Then::GiveUp,
+    if has(&NOT_THE_PART) {
+        Then::AskForAll
+    } else if has(&GARBLED) {
+        Then::Again
+    } else {
+        Then::GiveUp
     }
 }
 

@@ -136,9 +136,9 @@ impl Marks {
         }
         let Some(lsn) = self.redo() else { return };
         let place = self.nearest(lsn, position);
-        let sum = |of: u64, between: u64| match place.lsn <= lsn {
-            true => of.wrapping_add(between),
-            false => of.wrapping_sub(between),
+        let is_before = place.lsn <= lsn;
+        let sum = |of: u64, between: u64| {
+            if is_before { of.wrapping_add(between) } else { of.wrapping_sub(between) }
         };
         let found = between.map(|between| Place {
             lsn,

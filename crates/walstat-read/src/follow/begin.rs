@@ -55,7 +55,7 @@ impl Follower {
         };
         let folder = Folder::new(&root);
         let scope = wanted.clone().scope(plan.geometry);
-        let mut follower = Follower::at(position, shelf, (folder, kind), scope, lineage);
+        let mut follower = Follower::at(position, shelf, folder, kind, scope, lineage);
         follower.timeline = timeline;
         follower.skipped =
             Some(skipped).filter(|skipped| from == StartAt::Oldest && !skipped.is_empty());
@@ -66,7 +66,8 @@ impl Follower {
     pub(super) fn at(
         position: Lsn,
         shelf: Shelf,
-        (folder, kind): (Folder, InputKind),
+        folder: Folder,
+        kind: InputKind,
         scope: Scope,
         lineage: Lineage,
     ) -> Follower {

@@ -33,8 +33,8 @@ impl Follower {
         let mut shelf = Shelf::new(root, self.scope.geometry.segment_bytes);
         let is_listed = shelf.list(range.start.0 / self.segment_bytes()).is_ok();
         let scope = Scope { end: range.end, ..self.scope.clone() };
-        let place = (Folder::new(root), self.kind);
-        let mut beside = Follower::at(range.start, shelf, place, scope, self.lineage.clone());
+        let (folder, lineage) = (Folder::new(root), self.lineage.clone());
+        let mut beside = Follower::at(range.start, shelf, folder, self.kind, scope, lineage);
         beside.count(counted);
         Recount { range, beside: Some(beside).filter(|_| is_listed) }
     }

@@ -348,8 +348,8 @@ mod tests {
     use walstat_analyse::checkpoint::cause::Confidence;
     use walstat_analyse::checkpoint::{EndedCheckpoint, EventsSince};
     use walstat_analyse::deferred_log::CheckpointSeen;
-    use walstat_format::payload::Time;
     use walstat_format::payload::checkpoint::Checkpoint;
+    use walstat_format::version::VERSIONS;
 
     /// Two by volume, one that stays, two by volume; 100 bytes apart.
     fn points() -> RedoPoints {
@@ -477,20 +477,8 @@ mod tests {
     }
 
     fn ended(redo: Lsn, lsn: Lsn, is_shutdown: bool) -> Cycle {
-        let says = Checkpoint {
-            redo,
-            timeline: 1,
-            previous_timeline: 1,
-            full_page_writes: true,
-            wal_level: None,
-            next_xid: 1000,
-            next_oid: 20_000,
-            next_multixact: (1, 0),
-            oldest_xid: 700,
-            oldest_multixact: 1,
-            time: Time(0),
-            oldest_active_xid: 0,
-        };
+        let zeros = Checkpoint::parse(&[0; 128], VERSIONS[0].checkpoint).expect("long enough");
+        let says = Checkpoint { redo, ..zeros };
         let seen = CheckpointSeen { is_shutdown, previous: Lsn(8), says };
         let ended = EndedCheckpoint { lsn, end: lsn, seen, since: EventsSince::default() };
         Cycle { redo: Some(redo), checkpoint: Some(ended), ..Cycle::default() }
