@@ -501,9 +501,20 @@ impl Following {
     /// The same as `nohup` does it: whoever started it wants SIGHUP to be ignored.
     fn begin_without_hangup(path: &Path) -> Following {
         let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", WALSTAT, "follow"]).arg(path);
-        shell.args(["-f", "ndjson", "--every", "100ms"]);
-        Following::spawn(shell, TempDir::new().expect("a directory"))
+        shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", WALSTAT, "follow"]);
+        Following::begin_by(shell, path)
+    }
+
+    /// SIGHUP ends it, also where all tests run under `nohup`.
+    fn begin_with_hangup(path: &Path) -> Following {
+        let mut env = std::process::Command::new("env");
+        env.args(["--default-signal=HUP", WALSTAT, "follow"]);
+        Following::begin_by(env, path)
+    }
+
+    fn begin_by(mut command: std::process::Command, path: &Path) -> Following {
+        command.arg(path).args(["-f", "ndjson", "--every", "100ms"]);
+        Following::spawn(command, TempDir::new().expect("a directory"))
     }
 
     fn spawn(mut following: std::process::Command, folder: TempDir) -> Following {
@@ -662,7 +673,7 @@ fn a_hangup_that_is_to_be_ignored_does_not_end_it() {
         std::thread::sleep(Duration::from_millis(20));
     }
     following.end("-TERM");
-    let following = Following::begin(folder.path(), &[]);
+    let following = Following::begin_with_hangup(folder.path());
     following.line(|_| true);
     following.end("-HUP");
 }
