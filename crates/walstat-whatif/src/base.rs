@@ -55,6 +55,8 @@ pub struct Base {
     pub(crate) segments: Option<u64>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
     pub(crate) logs_running: bool,
+    /// How often the running transactions are logged in the range, by checkpoints too.
+    pub(crate) snapshots: u64,
     /// Whether transactions ran side by side.
     pub is_concurrent: bool,
     /// Whether vacuum ran beside them: autovacuum comes by the clock, and so does whoever else vacuums.
@@ -104,6 +106,7 @@ impl Base {
             shown: InferredSettings::default(),
             segments: None,
             logs_running: false,
+            snapshots: 0,
             is_concurrent: false,
             vacuums_beside_work: false,
             images_seen: trace.images_seen,
@@ -183,7 +186,10 @@ impl Base {
                         images = Some(full_page_writes);
                     }
                 }
-                RecordEffect::RunningXacts => running = Some(*ordinal),
+                RecordEffect::RunningXacts => {
+                    running = Some(*ordinal);
+                    self.snapshots += u64::from(self.contains(*ordinal));
+                }
                 RecordEffect::Redo => redo_mark = Some(*ordinal),
                 RecordEffect::BackupEnd { start } => {
                     self.backups.push(trace.ordinal_at(start)..*ordinal);

@@ -205,8 +205,13 @@ pub(crate) fn replay_all(
     })
 }
 
-/// The background writer logs the running transactions by the clock: one time more or less.
+/// The background writer logs the running transactions every 15 s (`LOG_SNAPSHOT_INTERVAL_MS`): how often goes
+/// by how long the same work takes.
 const SNAPSHOT_BYTES: u64 = 56;
+/// So many times more or less, and one in so many: runs of some seconds took up to ten times as long as their
+/// base where other work was beside them, long ones keep their pace.
+const SNAPSHOTS: u64 = 3;
+const SNAPSHOT_PART: u64 = 16;
 
 /// By the clock, and by the volume, a checkpoint begins some records after it is due: so many pages may
 /// be changed before it or after it. As many may be read, where that brings images for hint bits.
@@ -312,10 +317,11 @@ pub(crate) fn predict(
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     // Of the base itself everything is known, and so it is of settings that are its own.
     let is_base = settings == Settings::default();
-    let snapshot = if is_base { 0 } else { SNAPSHOT_BYTES };
     let by_clock = lateness(base, page_bytes, &settings, &first.outcome);
-    let snapshot = Uncertainty { kind: UncertaintyKind::Snapshot, low: snapshot, high: snapshot };
-    let of_servers: Vec<Uncertainty> = by_clock.into_iter().chain([snapshot]).collect();
+    let snapshots = if is_base { 0 } else { SNAPSHOTS + base.snapshots / SNAPSHOT_PART };
+    let bytes = snapshots * SNAPSHOT_BYTES;
+    let snapshots = Uncertainty { kind: UncertaintyKind::Snapshots, low: bytes, high: bytes };
+    let of_servers: Vec<Uncertainty> = by_clock.into_iter().chain([snapshots]).collect();
     // Where archive_timeout closes segments, it closes those that are not full any more, too: up to as many
     // as there were. Whether it does is known where the server's settings are.
     let keeps_switches = settings.archive_timeout.is_none() && !is_base && !base.switches.is_set;
@@ -432,6 +438,19 @@ mod tests {
         for order in [[0, 1, 2], [0, 2, 1]] {
             assert_eq!((least(1, order), least(2, order)), (900_000, 10_000), "{order:?}");
         }
+    }
+
+    #[test]
+    fn the_clock_logs_running_transactions_some_times_more_or_less() {
+        let (_, mut base) = base(&[]);
+        let asked = Scenario::of([Change::FullPageWrites(false)]);
+        let range = |base: &Base| {
+            let prediction = predict(8192, base, &asked, &[(Way::Usual, run(1_000_000))]);
+            (prediction.low, prediction.high)
+        };
+        assert_eq!(range(&base), (1_000_000 - 3 * 56, 1_000_000 + 3 * 56));
+        base.snapshots = 32;
+        assert_eq!(range(&base), (1_000_000 - 5 * 56, 1_000_000 + 5 * 56));
     }
 
     #[test]

@@ -65,8 +65,8 @@ pub enum UncertaintyKind {
         /// Pages that were changed since the checkpoint before it.
         pages: u64,
     },
-    /// The background writer logs the running transactions by the clock: one time more or less.
-    Snapshot,
+    /// The background writer logs the running transactions by the clock: some times more or less.
+    Snapshots,
     /// Transactions that run side by side take other turns each time.
     SideBySide,
     /// What the clock begins, or somebody beside running work, meets other work each time: checkpoints and
