@@ -13,6 +13,7 @@ use super::position::Geometry;
 use super::settings::{Checkpoints, Settings};
 use super::trace::Trace;
 use staying::Staying;
+use std::collections::VecDeque;
 use timed::TimedPace;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -42,7 +43,7 @@ pub(crate) enum Begin {
 /// When checkpoints begin and end.
 pub(crate) struct Pace<'b> {
     /// Those of the base that stay, ascending.
-    staying: std::iter::Peekable<std::vec::IntoIter<Staying>>,
+    staying: VecDeque<Staying>,
     rule: Rule<'b>,
 }
 
@@ -50,8 +51,8 @@ pub(crate) struct Pace<'b> {
 enum Rule<'b> {
     /// There are none but those of the base.
     AsBase,
-    /// Before these records.
-    At(Places),
+    /// Before these records, ascending.
+    At(VecDeque<Ordinal>),
     /// At the first commit after so many bytes.
     Bytes {
         /// How many.
@@ -74,12 +75,9 @@ enum Rule<'b> {
     Timed(Box<TimedPace<'b>>),
 }
 
-/// Ordinals, ascending.
-type Places = std::iter::Peekable<std::vec::IntoIter<Ordinal>>;
-
 impl<'b> Rule<'b> {
     fn of(trace: &Trace, base: &'b Base, settings: &Settings, geometry: Geometry) -> Rule<'b> {
-        let at = |places: Vec<Ordinal>| Rule::At(places.into_iter().peekable());
+        let at = |places: Vec<Ordinal>| Rule::At(places.into());
         match &settings.checkpoints {
             Checkpoints::AsBase => Rule::AsBase,
             Checkpoints::Never => at(Vec::new()),
@@ -108,8 +106,11 @@ impl<'b> Rule<'b> {
     fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
         let at_once = Some(Event::Begin(Begin::AtOnce));
         match self {
-            Rule::AsBase => None,
-            Rule::At(places) => places.next_if(|place| *place <= ordinal).and(at_once),
+            Rule::At(places) if is_reached(places, ordinal) => {
+                places.pop_front();
+                at_once
+            }
+            Rule::AsBase | Rule::At(_) => None,
             Rule::Bytes { due, .. } => at_once.filter(|_| std::mem::take(due)),
             Rule::Time { last, due, .. } => {
                 *last = Some(due.take()?);
@@ -118,6 +119,11 @@ impl<'b> Rule<'b> {
             Rule::Timed(timed) => timed.next(ordinal, usable),
         }
     }
+}
+
+/// Whether the first of those places is before a record.
+fn is_reached(places: &VecDeque<Ordinal>, ordinal: Ordinal) -> bool {
+    places.front().is_some_and(|place| *place <= ordinal)
 }
 
 impl<'b> Pace<'b> {
@@ -129,7 +135,7 @@ impl<'b> Pace<'b> {
         geometry: Geometry,
     ) -> Pace<'b> {
         Pace {
-            staying: staying::of(base, &settings.checkpoints).into_iter().peekable(),
+            staying: staying::of(base, &settings.checkpoints).into(),
             rule: Rule::of(trace, base, settings, geometry),
         }
     }
@@ -146,7 +152,7 @@ impl<'b> Pace<'b> {
 
     /// What happens next before a record that would begin at `usable`.
     pub(crate) fn next(&mut self, ordinal: Ordinal, usable: u64) -> Option<Event> {
-        let Some(staying) = self.staying.peek().copied().filter(|stays| stays.first <= ordinal)
+        let Some(staying) = self.staying.front().copied().filter(|stays| stays.first <= ordinal)
         else {
             return self.rule.next(ordinal, usable);
         };
@@ -158,16 +164,16 @@ impl<'b> Pace<'b> {
         if let Rule::Time { last, .. } = &mut self.rule {
             *last = Some(staying.time);
         }
-        self.staying.next();
+        self.staying.pop_front();
         Some(Event::Begin(Begin::AsInBase))
     }
 
     /// Up to which record, and to which position, nothing happens; until the next commit.
     pub(crate) fn quiet(&self) -> (Ordinal, u64) {
-        let staying = self.staying.clone().next().map_or(Ordinal::MAX, |staying| staying.first);
+        let staying = self.staying.front().map_or(Ordinal::MAX, |staying| staying.first);
         match &self.rule {
             Rule::At(places) => {
-                (places.clone().next().unwrap_or(Ordinal::MAX).min(staying), u64::MAX)
+                (places.front().map_or(staying, |place| staying.min(*place)), u64::MAX)
             }
             Rule::Bytes { due: true, .. } | Rule::Time { due: Some(_), .. } => (NEVER, 0),
             Rule::AsBase | Rule::Bytes { .. } | Rule::Time { .. } => (staying, u64::MAX),
@@ -177,11 +183,11 @@ impl<'b> Pace<'b> {
 
     /// Whether something may happen before a record that begins at `usable` at most.
     pub(crate) fn is_due(&self, ordinal: Ordinal, usable: u64) -> bool {
-        let stays = self.staying.clone().next().is_some_and(|staying| staying.first <= ordinal);
+        let stays = self.staying.front().is_some_and(|staying| staying.first <= ordinal);
         stays
             || match &self.rule {
                 Rule::AsBase => false,
-                Rule::At(places) => places.clone().next().is_some_and(|place| place <= ordinal),
+                Rule::At(places) => is_reached(places, ordinal),
                 // Headers of pages make up less than the tolerance of two pages a segment.
                 Rule::Bytes { every, last, due } => {
                     *due || usable + usable / 64 >= last.0.saturating_add(*every)

@@ -20,10 +20,11 @@ use super::trace::{
     Entry, PlainLength, RecordEffect, RecordGroup, Trace, TracedBlock, TracedRecord, WalLevelDelta,
     entry_fact,
 };
+use std::collections::VecDeque;
+use switches::OpenSegment;
 use walstat_format::block::{BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, PLACE_BYTES};
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::Time;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 use walstat_format::rmgr::RecordType;
 
@@ -43,36 +44,55 @@ pub(crate) struct SimulatedRun<'t> {
     trace: &'t Trace,
     base: &'t Base,
     geometry: Geometry,
-    log_hints: bool,
-    full_page_writes: bool,
-    /// Whether full_page_writes is that of the base.
-    follows_base: bool,
-    archive_timeout: Option<ArchiveTimeout>,
-    /// When the clock was looked at last for archive_timeout, and the segment open then.
-    looked_at: Option<Time>,
-    /// Where the segment after the last switch begins.
-    left_at: u64,
-    segment: u64,
+    settings: InEffect,
     pace: Pace<'t>,
-    /// Whether the other wal_level is logical, where there is another one.
-    to_logical: Option<bool>,
+    open: OpenSegment,
     sequences: Sequences<'t>,
     redo: Ordinal,
-    /// Where the last checkpoint began, and the last one that is complete.
-    begun: Lsn,
-    completed: Lsn,
+    last: LastCheckpoints,
     usable: u64,
     /// No checkpoint begins or ends before a record with a smaller ordinal and position.
     quiet: (Ordinal, u64),
     replaces_checkpoints: bool,
     /// Records of the base's checkpoints that do not stay.
-    dropped: std::iter::Peekable<std::vec::IntoIter<Ordinal>>,
+    dropped: VecDeque<Ordinal>,
     running: u32,
     touched: Touched,
     /// Whether every redo point so far is one of the base's too.
     has_base_redo_points: bool,
     imaged: ImagedPage,
     outcome: RunOutcome,
+}
+
+/// Settings of this run.
+#[derive(Debug, Clone, Copy)]
+struct InEffect {
+    log_hints: bool,
+    full_page_writes: bool,
+    /// Whether full_page_writes is that of the base.
+    follows_base: bool,
+    archive_timeout: Option<ArchiveTimeout>,
+    /// Whether the other wal_level is logical, where there is another one.
+    to_logical: Option<bool>,
+}
+
+impl InEffect {
+    fn of(base: &Base, settings: &Settings) -> InEffect {
+        InEffect {
+            log_hints: settings.log_hints.unwrap_or(base.log_hints),
+            full_page_writes: settings.full_page_writes.unwrap_or(base.full_page_writes),
+            follows_base: settings.full_page_writes.is_none(),
+            archive_timeout: settings.archive_timeout,
+            to_logical: settings.logical.filter(|logical| *logical != base.logical),
+        }
+    }
+}
+
+/// Where the last checkpoint began, and the last one that is complete.
+#[derive(Debug, Clone, Copy)]
+struct LastCheckpoints {
+    begun: Lsn,
+    completed: Lsn,
 }
 
 /// Pages that were touched since the redo point, and since the one before.
@@ -94,29 +114,21 @@ impl<'t> SimulatedRun<'t> {
         let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
         let geometry = Geometry { segment, ..base.geometry };
         let pace = Pace::new(trace, base, settings, geometry);
-        let dropped = moved_records(base, &settings.checkpoints);
-        let usable = geometry.usable(base.start);
+        let redo = base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo);
         SimulatedRun {
             trace,
             base,
             geometry,
-            log_hints: settings.log_hints.unwrap_or(base.log_hints),
-            full_page_writes: settings.full_page_writes.unwrap_or(base.full_page_writes),
-            follows_base: settings.full_page_writes.is_none(),
-            archive_timeout: settings.archive_timeout,
-            segment: base.start.0 / segment,
-            left_at: 0,
-            looked_at: base.commits.first().map(|(_, time)| *time),
+            settings: InEffect::of(base, settings),
+            open: OpenSegment::first_of(base, segment),
             replaces_checkpoints: !pace.is_base(),
             sequences: Sequences::new(trace, !pace.is_base()),
             pace,
-            to_logical: settings.logical.filter(|logical| *logical != base.logical),
             redo: base.redo_at_start(),
-            begun: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
-            completed: base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo),
-            usable,
+            last: LastCheckpoints { begun: redo, completed: redo },
+            usable: geometry.usable(base.start),
             quiet: (NEVER, 0),
-            dropped: dropped.into_iter().peekable(),
+            dropped: moved_records(base, &settings.checkpoints).into(),
             running: 0,
             touched: Touched::default(),
             has_base_redo_points: true,
@@ -144,7 +156,7 @@ impl<'t> SimulatedRun<'t> {
     /// Whether the page of a reference is stamped by its record.
     pub(crate) fn stamps(&self, reference: &TracedBlock) -> bool {
         reference.is(entry_fact::STAMPS)
-            && (self.log_hints || !reference.is(entry_fact::WITH_HINTS))
+            && (self.settings.log_hints || !reference.is(entry_fact::WITH_HINTS))
     }
 
     /// Whether something happens before this record that depends on where it begins, or will when
@@ -183,7 +195,7 @@ impl<'t> SimulatedRun<'t> {
             && traced.ordinal < self.quiet.0
             && self.usable + plain.gap < self.quiet.1
             && (traced.entry.rows == 0 || !self.sequences.heed_rows())
-            && (self.to_logical.is_none() || !traced.has_delta())
+            && (self.settings.to_logical.is_none() || !traced.has_delta())
     }
 
     #[inline]
@@ -206,7 +218,7 @@ impl<'t> SimulatedRun<'t> {
             && group.end() <= self.quiet.0
             && self.usable + group.bytes < self.quiet.1
             && (!group.has_rows() || !self.sequences.heed_rows())
-            && (!group.has_deltas() || self.to_logical.is_none())
+            && (!group.has_deltas() || self.settings.to_logical.is_none())
             && (!group.has_commits() || !self.heeds_commits())
     }
 
@@ -225,7 +237,8 @@ impl<'t> SimulatedRun<'t> {
 
     /// Whether something may happen after a commit.
     fn heeds_commits(&self) -> bool {
-        self.pace.heeds_commits() || matches!(self.archive_timeout, Some(ArchiveTimeout::After(_)))
+        self.pace.heeds_commits()
+            || matches!(self.settings.archive_timeout, Some(ArchiveTimeout::After(_)))
     }
 
     /// Decides what becomes of the next record, before which so many bytes hold none. Records are written
@@ -270,7 +283,9 @@ impl<'t> SimulatedRun<'t> {
     }
 
     fn at_level(&self, delta: WalLevelDelta) -> AppliedDelta {
-        self.to_logical.map_or(AppliedDelta::SAME, |to_logical| level::at(delta, to_logical))
+        self.settings
+            .to_logical
+            .map_or(AppliedDelta::SAME, |to_logical| level::at(delta, to_logical))
     }
 
     /// A record that the base does not have here.
@@ -288,10 +303,12 @@ impl<'t> SimulatedRun<'t> {
     /// Whether a record of the base is not written here: of a checkpoint that is elsewhere, or a switch by
     /// the clock. Counts switches of which it is not known why they were made.
     fn drops(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) -> bool {
-        while self.dropped.next_if(|next| *next < ordinal).is_some() {}
-        let of_checkpoint = self.dropped.peek() == Some(&ordinal);
+        while self.dropped.front().is_some_and(|next| *next < ordinal) {
+            self.dropped.pop_front();
+        }
+        let of_checkpoint = self.dropped.front() == Some(&ordinal);
         let is_switch = effect == Some(RecordEffect::Switch)
-            && self.archive_timeout.is_some()
+            && self.settings.archive_timeout.is_some()
             && !self.base.switches.is_asked(ordinal);
         let is_unknown = is_switch && self.base.switches.is_unknown(ordinal);
         self.outcome.switches_dropped += u64::from(is_unknown);
@@ -300,7 +317,7 @@ impl<'t> SimulatedRun<'t> {
 
     /// When the page was stamped before.
     fn stamped(&self, reference: &TracedBlock) -> Ordinal {
-        if self.log_hints { reference.stamped } else { reference.stamped_without_hints }
+        if self.settings.log_hints { reference.stamped } else { reference.stamped_without_hints }
     }
 
     fn is_stale(&self, reference: &TracedBlock) -> bool {
@@ -317,12 +334,12 @@ impl<'t> SimulatedRun<'t> {
     }
 
     fn takes_image(&self, ordinal: Ordinal, reference: &TracedBlock) -> bool {
-        let writes = self.full_page_writes || self.base.is_in_backup(ordinal);
+        let writes = self.settings.full_page_writes || self.base.is_in_backup(ordinal);
         let usual = writes && self.is_stale(reference);
         if reference.is(entry_fact::USUAL) {
             usual
         } else if reference.is(entry_fact::WITH_HINTS) {
-            self.log_hints && usual
+            self.settings.log_hints && usual
         } else if reference.is(entry_fact::UNSAID) {
             let explained = reference.stamped < self.base.redo_at(ordinal);
             usual || reference.is(entry_fact::BASE_IMAGE) && !explained
@@ -385,7 +402,7 @@ impl<'t> SimulatedRun<'t> {
     }
 
     fn keeps_data(&self, reference: &TracedBlock) -> bool {
-        match self.to_logical {
+        match self.settings.to_logical {
             None => reference.is(entry_fact::KEEPS_DATA),
             Some(_) => !self.base.logical && reference.is(entry_fact::KEPT_AT_LOGICAL),
         }
@@ -426,8 +443,8 @@ impl<'t> SimulatedRun<'t> {
     fn after(&mut self, ordinal: Ordinal, effect: Option<RecordEffect>) {
         match effect {
             Some(RecordEffect::Checkpoint { online, .. }) => self.base_checkpoint(ordinal, online),
-            Some(RecordEffect::FullPageWrites(on)) if self.follows_base => {
-                self.full_page_writes = on
+            Some(RecordEffect::FullPageWrites(on)) if self.settings.follows_base => {
+                self.settings.full_page_writes = on
             }
             Some(RecordEffect::FreeSpace { page, above }) => self.map_space(ordinal, page, above),
             Some(RecordEffect::Switch) => self.leave_segment(),

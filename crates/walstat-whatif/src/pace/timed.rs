@@ -19,6 +19,22 @@ use walstat_format::version::Pacing;
 /// State of the checkpointer.
 pub(crate) struct TimedPace<'b> {
     geometry: Geometry,
+    settings: TimedSettings<'b>,
+    redo_segment: u64,
+    /// Segments before this one are full and written.
+    written: u64,
+    running: Option<RunningCheckpoint>,
+    /// Whether another one was asked for while one runs.
+    pending: bool,
+    due: bool,
+    clock: ClockRequest,
+    /// When the last one was complete.
+    completed: i64,
+    now: Option<Time>,
+}
+
+/// What stays as it is while the server runs.
+struct TimedSettings<'b> {
     /// `CheckPointSegments`: a checkpoint is requested when as many segments are full, counted
     /// from the one with the redo point.
     segments: Option<u64>,
@@ -35,23 +51,19 @@ pub(crate) struct TimedPace<'b> {
     requests_lost: bool,
     late_segments: u64,
     unbuffered: bool,
-    redo_segment: u64,
-    /// Segments before this one are full and written.
-    written: u64,
-    running: Option<RunningCheckpoint>,
-    pending: bool,
-    due: bool,
     as_in_base: AsInBase,
-    /// Before which record the clock asks for the next one, as it did in the base.
-    due_before: Option<Ordinal>,
-    /// When the clock asks for the next one otherwise.
-    due_at: Option<i64>,
     clock_off: i64,
+}
+
+/// When the clock asks for a checkpoint.
+#[derive(Debug, Clone, Copy, Default)]
+struct ClockRequest {
+    /// Before which record it asks for the next one, as it did in the base.
+    before: Option<Ordinal>,
+    /// When it asks for the next one otherwise.
+    at: Option<i64>,
     /// When it asked for the one that is due.
-    clock: Option<i64>,
-    /// When the last one was complete.
-    completed: i64,
-    now: Option<Time>,
+    asked: Option<i64>,
 }
 
 /// A checkpoint that runs.
@@ -130,8 +142,15 @@ impl<'b> TimedPace<'b> {
         let spread = segments.map_or(u64::MAX, |segments| {
             (segments as f64 * geometry.usable_per_segment() as f64 * target) as u64
         });
-        TimedPace {
-            geometry,
+        // A server that starts looks at its clock anew.
+        let online = before.filter(|checkpoint| checkpoint.online);
+        let asks_at = |begun: Time| due_after(begun.0, timeout) + timed.clock_off;
+        let clock = ClockRequest {
+            before: before.and_then(|checkpoint| as_in_base.after(checkpoint.first)),
+            at: online.map(|checkpoint| asks_at(checkpoint.time)),
+            asked: None,
+        };
+        let settings = TimedSettings {
             segments,
             timeout,
             spread_bytes: spread,
@@ -142,19 +161,18 @@ impl<'b> TimedPace<'b> {
             requests_lost: timed.requests_lost,
             late_segments: timed.late_segments,
             unbuffered: timed.unbuffered,
+            as_in_base,
+            clock_off: timed.clock_off,
+        };
+        TimedPace {
+            geometry,
+            settings,
             redo_segment: redo.0 / geometry.segment,
             written: base.start.0 / geometry.segment,
             running: runs_at_start.then_some(RunningCheckpoint::OF_BASE),
             pending: false,
             due: false,
-            due_before: before.and_then(|checkpoint| as_in_base.after(checkpoint.first)),
-            as_in_base,
-            // A server that starts looks at its clock anew.
-            due_at: before
-                .filter(|checkpoint| checkpoint.online)
-                .map(|checkpoint| due_after(checkpoint.time.0, timeout) + timed.clock_off),
-            clock_off: timed.clock_off,
-            clock: None,
+            clock,
             completed: i64::MIN,
             now: None,
         }
@@ -170,51 +188,55 @@ impl<'b> TimedPace<'b> {
         };
         if self.running.as_ref().is_some_and(is_over) {
             self.running = None;
-            self.due |= self.pending && !self.requests_lost;
+            self.due |= self.pending && !self.settings.requests_lost;
             self.pending = false;
             return Some(Event::Complete);
         }
         self.write_by_buffers(usable);
-        if self.due_before.take_if(|due| *due <= ordinal).is_some() {
+        if self.clock.before.take_if(|due| *due <= ordinal).is_some() {
             self.request();
         }
         if self.running.is_some() || !std::mem::take(&mut self.due) {
             return None;
         }
         // By the clock it begins when it is due, whoever commits next.
-        let begun = self.clock.take().or(self.now.map(|now| now.0));
-        self.due_before = self.as_in_base.after(ordinal);
-        self.due_at = begun.map(|begun| self.due_after(begun)).or(self.due_at);
+        let begun = self.clock.asked.take().or(self.now.map(|now| now.0));
+        self.clock.before = self.settings.as_in_base.after(ordinal);
+        self.clock.at = begun.map(|begun| self.due_after(begun)).or(self.clock.at);
         // What the clock asks for until now has nothing to write: nobody committed since then.
-        if let (Some(due_at), Some(now)) = (&mut self.due_at, self.now) {
+        if let (Some(due_at), Some(now)) = (&mut self.clock.at, self.now) {
             *due_at = after_waits(*due_at, now.0);
         }
         self.running = Some(RunningCheckpoint {
-            until: usable.saturating_add(self.spread_bytes),
-            until_time: begun.map(|begun| begun.saturating_add(self.spread_time)),
-            not_before: self.time(ordinal).map(|begun| begun.saturating_add(self.least_time)),
+            until: usable.saturating_add(self.settings.spread_bytes),
+            until_time: begun.map(|begun| begun.saturating_add(self.settings.spread_time)),
+            not_before: self
+                .time(ordinal)
+                .map(|begun| begun.saturating_add(self.settings.least_time)),
         });
         Some(Event::Begin(Begin::Paced))
     }
 
     /// When a record is written, where checkpoints take a time at least.
     fn time(&self, ordinal: Ordinal) -> Option<i64> {
-        time_at(self.commits, ordinal).filter(|_| self.least_time > 0).map(|time| time.0)
+        time_at(self.settings.commits, ordinal)
+            .filter(|_| self.settings.least_time > 0)
+            .map(|time| time.0)
     }
 
     /// A checkpoint of the base begins: one that runs is ended at once, or by a crash never.
     pub(crate) fn make_way(&mut self, staying: &Staying) -> Option<Event> {
         let running = self.running.take();
-        (self.pending, self.due, self.clock) = (false, false, None);
+        (self.pending, self.due, self.clock.asked) = (false, false, None);
         if running.is_some() && !staying.ends_recovery {
             return Some(Event::Complete);
         }
         // A server that starts looks at its clock anew.
-        let wait = self.waits.map_or(0, |waits| waits.after(staying.silence));
+        let wait = self.settings.waits.map_or(0, |waits| waits.after(staying.silence));
         // By the base's clock, in which it takes as long as there.
         let due_at = self.due_after(staying.time.0).saturating_sub(wait);
-        self.due_before = self.as_in_base.after(staying.first);
-        self.due_at = staying.online.then_some(due_at);
+        self.clock.before = self.settings.as_in_base.after(staying.first);
+        self.clock.at = staying.online.then_some(due_at);
         self.running = Some(RunningCheckpoint::OF_BASE);
         None
     }
@@ -222,13 +244,13 @@ impl<'b> TimedPace<'b> {
     /// When the clock asks for the next one: the server counts whole seconds, and looks within the next
     /// one.
     fn due_after(&self, begun: i64) -> i64 {
-        due_after(begun, self.timeout).saturating_add(self.clock_off)
+        due_after(begun, self.settings.timeout).saturating_add(self.settings.clock_off)
     }
 
     /// The record of a checkpoint of the base was written.
     pub(crate) fn base_completed(&mut self) {
         self.running = None;
-        self.due |= self.pending && !self.requests_lost;
+        self.due |= self.pending && !self.settings.requests_lost;
         self.pending = false;
         self.completed = self.now.map_or(i64::MIN, |now| now.0);
     }
@@ -242,14 +264,14 @@ impl<'b> TimedPace<'b> {
         }
         // A segment that the buffers hold is written when the one after it is on its last page.
         let segment = self.geometry.usable_per_segment();
-        let held = if self.unbuffered { 1 } else { 2 };
+        let held = if self.settings.unbuffered { 1 } else { 2 };
         let full = self.written.saturating_add(held).saturating_mul(segment);
         ends.min(full.saturating_sub(self.geometry.page))
     }
 
     /// Before which record the clock asks for a checkpoint as in the base.
     pub(crate) fn next_as_in_base(&self) -> Ordinal {
-        self.due_before.unwrap_or(Ordinal::MAX)
+        self.clock.before.unwrap_or(Ordinal::MAX)
     }
 
     /// Whether something may happen before a record that begins at `usable` at most.
@@ -257,14 +279,16 @@ impl<'b> TimedPace<'b> {
         let ends = self.running.as_ref().is_some_and(|running| usable >= running.until);
         let segment = self.geometry.start(usable).0 / self.geometry.segment;
         let fills = segment > self.written && self.is_needed(segment);
-        let by_clock = self.due_before.is_some_and(|due| due <= ordinal);
+        let by_clock = self.clock.before.is_some_and(|due| due <= ordinal);
         self.due || ends || fills || by_clock
     }
 
     /// Whether a full segment asks for a checkpoint.
     fn is_needed(&self, segment: u64) -> bool {
-        let late = self.late_segments;
-        self.segments.is_some_and(|segments| segment + 1 >= self.redo_segment + segments + late)
+        let late = self.settings.late_segments;
+        self.settings
+            .segments
+            .is_some_and(|segments| segment + 1 >= self.redo_segment + segments + late)
     }
 
     /// Without commits WAL is written when its buffers are full, which hold a segment: a page is written when
@@ -272,7 +296,7 @@ impl<'b> TimedPace<'b> {
     fn write_by_buffers(&mut self, usable: u64) {
         let Geometry { page, segment } = self.geometry;
         let begun = (self.geometry.start(usable).0 / page + 1) * page;
-        let buffered = if self.unbuffered { page } else { segment };
+        let buffered = if self.settings.unbuffered { page } else { segment };
         self.written_up_to(begun.saturating_sub(buffered) / segment);
     }
 
@@ -314,16 +338,16 @@ impl<'b> TimedPace<'b> {
     /// The clock asks for a checkpoint when it is time; where nothing was written since the last one was
     /// complete, again later (`CreateCheckPoint`, `CheckpointerMain`).
     fn look_at_clock(&mut self, before: Option<Time>, time: Time) {
-        if self.due_before.is_some() {
+        if self.clock.before.is_some() {
             return;
         }
-        let due_at = self.due_at.get_or_insert(time.0.saturating_add(self.timeout));
+        let due_at = self.clock.at.get_or_insert(time.0.saturating_add(self.settings.timeout));
         let is_idle = |before: Time| before.0 < *due_at && before.0 <= self.completed;
         if *due_at <= time.0 && before.is_some_and(is_idle) {
             *due_at = after_waits(*due_at, time.0.saturating_add(1));
         } else if *due_at <= time.0 {
             self.due = true;
-            self.clock = Some(*due_at);
+            self.clock.asked = Some(*due_at);
         }
     }
 }
@@ -346,8 +370,7 @@ mod tests {
 
     /// Checkpoints each 30 s, whatever is written.
     fn pace(segment: u64, commits: &[(Ordinal, Time)]) -> TimedPace<'_> {
-        TimedPace {
-            geometry: Geometry { page: 8192, segment },
+        let settings = TimedSettings {
             segments: None,
             timeout: 30 * SECOND,
             spread_bytes: u64::MAX,
@@ -358,16 +381,18 @@ mod tests {
             requests_lost: false,
             late_segments: 0,
             unbuffered: false,
+            as_in_base: AsInBase::default(),
+            clock_off: 0,
+        };
+        TimedPace {
+            geometry: Geometry { page: 8192, segment },
+            settings,
             redo_segment: 1,
             written: 1,
             running: None,
             pending: false,
             due: false,
-            as_in_base: AsInBase::default(),
-            due_before: None,
-            due_at: Some(30 * SECOND),
-            clock_off: 0,
-            clock: None,
+            clock: ClockRequest { at: Some(30 * SECOND), ..ClockRequest::default() },
             completed: i64::MIN,
             now: None,
         }
@@ -376,12 +401,13 @@ mod tests {
     /// A segment of 1 MB in each 10 ms, for a second; a checkpoint is wanted after each four.
     fn checkpoints_in_a_burst(least_time: i64) -> usize {
         let commits: Vec<_> = (1..=100).map(|n| (n, Time(i64::from(n) * 10_000))).collect();
-        let mut pace = TimedPace {
+        let mut pace = pace(1 << 20, &commits);
+        pace.settings = TimedSettings {
             segments: Some(4),
             spread_bytes: 3 << 20,
             least_time,
             requests_lost: true,
-            ..pace(1 << 20, &commits)
+            ..pace.settings
         };
         let mut begun = 0;
         for &(ordinal, time) in &commits {

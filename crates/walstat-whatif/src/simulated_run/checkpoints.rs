@@ -17,7 +17,7 @@ impl SimulatedRun<'_> {
         self.note_crash(ordinal);
         self.note_unread();
         self.redo = ordinal;
-        self.begun = simulated;
+        self.last.begun = simulated;
         self.has_base_redo_points &= self.base.own_checkpoints().any(|own| own.first == ordinal);
         if lsn > self.base.start {
             self.outcome.redo_points.push(RedoPoint { base: lsn, simulated });
@@ -36,7 +36,7 @@ impl SimulatedRun<'_> {
     /// on.
     fn complete(&mut self, before: &mut u64) {
         self.note_recovery(*before);
-        self.completed = self.begun;
+        self.last.completed = self.last.begun;
         if self.base.logs_running {
             let bytes = RUNNING_XACTS_BYTES + 4 * self.running;
             self.add(self.kind(STANDBY, RUNNING_XACTS), bytes, before);
@@ -51,10 +51,10 @@ impl SimulatedRun<'_> {
         if !online {
             self.note_unread();
             self.redo = ordinal;
-            self.begun = self.position();
-            self.pace.began(self.begun);
+            self.last.begun = self.position();
+            self.pace.began(self.last.begun);
         }
-        self.completed = self.begun;
+        self.last.completed = self.last.begun;
         self.pace.base_completed();
         self.quiet = (NEVER, 0);
     }
@@ -74,7 +74,7 @@ impl SimulatedRun<'_> {
     pub(super) fn note_unread(&mut self) {
         let Touched { before, since, again, old, old_again, .. } = self.touched;
         let may_differ = !self.base.log_hints || self.replaces_checkpoints;
-        if self.log_hints && self.full_page_writes && may_differ {
+        if self.settings.log_hints && self.settings.full_page_writes && may_differ {
             self.outcome.uncertain.hint_images_possible += before.saturating_sub(again);
         }
         let previous_redo = self.redo;
@@ -83,7 +83,7 @@ impl SimulatedRun<'_> {
 
     /// Pages that were changed before the range, and not in it, may be read in it for the first time.
     pub(super) fn note_old(&mut self) {
-        if self.log_hints && self.full_page_writes && !self.base.log_hints {
+        if self.settings.log_hints && self.settings.full_page_writes && !self.base.log_hints {
             let Touched { old, old_again, .. } = self.touched;
             self.outcome.uncertain.hint_images_possible += old.saturating_sub(old_again);
         }
@@ -103,7 +103,7 @@ impl SimulatedRun<'_> {
 
     pub(super) fn note_recovery(&mut self, before: u64) {
         let here = self.geometry.start(self.usable + before);
-        let distance = here.0.saturating_sub(self.completed.0);
+        let distance = here.0.saturating_sub(self.last.completed.0);
         self.outcome.recovery_bytes = self.outcome.recovery_bytes.max(distance);
     }
 }

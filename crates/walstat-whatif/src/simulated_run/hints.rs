@@ -65,10 +65,11 @@ impl SimulatedRun<'_> {
     }
 
     pub(super) fn skips_hint(&self, effect: Option<RecordEffect>, refs: &[TracedBlock]) -> bool {
-        let writes = || self.log_hints && refs.iter().all(|reference| self.is_stale(reference));
+        let writes =
+            || self.settings.log_hints && refs.iter().all(|reference| self.is_stale(reference));
         match effect {
             Some(RecordEffect::Hint { .. }) => !writes(),
-            Some(RecordEffect::MapTruncated) => self.base.log_hints && !self.log_hints,
+            Some(RecordEffect::MapTruncated) => self.base.log_hints && !self.settings.log_hints,
             _ => false,
         }
     }
@@ -78,9 +79,9 @@ impl SimulatedRun<'_> {
     /// others may have looked at them since, so it is an estimate.
     pub(super) fn is_hinted_first(&self, reference: &TracedBlock) -> bool {
         let is_new = !self.base.log_hints || !reference.is(entry_fact::BASE_IMAGE);
-        self.log_hints
+        self.settings.log_hints
             && is_new
-            && self.full_page_writes
+            && self.settings.full_page_writes
             && reference.is(entry_fact::USUAL | entry_fact::LOOKED_AT)
             && reference.stamped > BEFORE
             && self.is_stale(reference)
@@ -113,7 +114,7 @@ impl SimulatedRun<'_> {
     /// Images of the free space map that the base does not have: it logs none, or this run has a redo point
     /// more before this record.
     pub(super) fn map_space(&mut self, ordinal: Ordinal, page: Ordinal, above: Ordinal) {
-        if !self.log_hints || !self.full_page_writes {
+        if !self.settings.log_hints || !self.settings.full_page_writes {
             return;
         }
         let base_redo = self.base.redo_at(ordinal);

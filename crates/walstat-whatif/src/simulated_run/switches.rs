@@ -1,6 +1,7 @@
 //! How a simulated run closes segments early: those that the base closed, and by archive_timeout.
 
 use super::{SWITCH_BYTES, SimulatedRun};
+use crate::base::Base;
 use crate::blocks::Ordinal;
 use crate::outcome::Switch;
 use crate::settings::ArchiveTimeout;
@@ -12,18 +13,40 @@ use walstat_format::rmgr::XLOG;
 /// average.
 const LATE: i64 = SECOND / 2;
 
+/// The segment that is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenSegment {
+    /// Its number when the clock was looked at last for archive_timeout.
+    segment: u64,
+    /// When that was.
+    looked_at: Option<Time>,
+    /// Where the segment after the last switch begins.
+    left_at: u64,
+}
+
+impl OpenSegment {
+    /// The one in which the base begins.
+    pub(super) fn first_of(base: &Base, segment_bytes: u64) -> OpenSegment {
+        OpenSegment {
+            segment: base.start.0 / segment_bytes,
+            looked_at: base.commits.first().map(|(_, time)| *time),
+            left_at: 0,
+        }
+    }
+}
+
 impl SimulatedRun<'_> {
     /// The checkpointer looks at the clock when a segment has been open for that long, whoever commits or
     /// not, and closes it if anything was written since it looked before: so between this commit and the
     /// next one it closes a segment once.
     pub(super) fn switch_by_time(&mut self, ordinal: Ordinal, time: Time) {
-        let Some(ArchiveTimeout::After(wait)) = self.archive_timeout else { return };
+        let Some(ArchiveTimeout::After(wait)) = self.settings.archive_timeout else { return };
         let segment = self.position().0 / self.geometry.segment;
-        if segment != self.segment {
+        if segment != self.open.segment {
             // It was full.
-            (self.segment, self.looked_at) = (segment, Some(time));
+            self.open = OpenSegment { segment, looked_at: Some(time), ..self.open };
         }
-        let looked = self.looked_at.get_or_insert(time);
+        let looked = self.open.looked_at.get_or_insert(time);
         let passed =
             self.base.next_commit(ordinal).map_or(0, |next| next.0.saturating_sub(looked.0));
         let late = LATE.min(wait / 10);
@@ -39,16 +62,16 @@ impl SimulatedRun<'_> {
             self.usable += switch;
             self.leave_segment();
         }
-        self.segment = self.position().0 / self.geometry.segment;
+        self.open.segment = self.position().0 / self.geometry.segment;
     }
 
     /// After a switch: what is left of the segment holds nothing.
     pub(super) fn leave_segment(&mut self) {
         let left = self.geometry.left_of_segment(self.usable);
-        let since = self.usable.saturating_sub(self.left_at);
+        let since = self.usable.saturating_sub(self.open.left_at);
         let is_own = since < self.geometry.usable_per_segment();
         self.outcome.left_empty.push(Switch { left, placed: self.outcome.placed, is_own });
         self.usable = self.geometry.next_segment(self.usable);
-        self.left_at = self.usable;
+        self.open.left_at = self.usable;
     }
 }
