@@ -158,8 +158,6 @@ impl Follower {
         let position = self.last.map_or(self.position, |last| last.next);
         let number =
             Lsn(position.0.saturating_sub(1)).0 / u64::from(self.scope.geometry.segment_bytes);
-        let all = self.shelf.all().unwrap_or_default();
-        let newest = all.keys().map(|key| key.1).max();
-        newest.is_some_and(|newest| newest < number)
+        self.shelf.newest().is_some_and(|newest| newest < number)
     }
 }

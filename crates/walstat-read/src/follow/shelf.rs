@@ -3,10 +3,11 @@
 
 use crate::input::discover::{DEPTH_MAX, is_passed_over};
 use crate::input::history::{Ancestor, Histories};
-use crate::input::names::{FileName, Standing, compression_suffix, file_name};
+use crate::input::names::{FileName, SegmentFile, Standing, compression_suffix, file_name};
 use crate::input::placing::Key;
 use crate::input::probe::read_text;
 use crate::input::stamp::CLOCK_TICK;
+use crate::input::storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -31,11 +32,27 @@ pub(super) struct ShelfFile {
 pub(super) struct Shelf {
     root: PathBuf,
     segment_bytes: u32,
-    /// Folders with the time of their last change, if that is long enough ago to be relied on.
+    /// Folders with the time of their last change, if that is long enough ago to be relied on; none where
+    /// they could not be listed.
     folders: BTreeMap<PathBuf, Option<SystemTime>>,
     /// The best file of each segment.
     pub segments: BTreeMap<Key, ShelfFile>,
+    /// The newest segment, listed or not.
+    newest: Option<u64>,
     pub histories: Histories,
+}
+
+/// A list that is being made.
+struct Listing<'s> {
+    segment_bytes: u32,
+    /// The first segment that is wanted.
+    first: u64,
+    /// Folders that were looked into, whichever link led to them.
+    seen: BTreeSet<storage::Identity>,
+    folders: BTreeMap<PathBuf, Option<SystemTime>>,
+    segments: BTreeMap<Key, ShelfFile>,
+    newest: Option<u64>,
+    histories: &'s mut Histories,
 }
 
 impl Shelf {
@@ -45,6 +62,7 @@ impl Shelf {
             segment_bytes,
             folders: BTreeMap::new(),
             segments: BTreeMap::new(),
+            newest: None,
             histories: Histories::default(),
         }
     }
@@ -63,18 +81,30 @@ impl Shelf {
         Ok(true)
     }
 
-    /// Lists what is there from segment `first` on.
+    /// Lists what is there from segment `first` on. Where that fails the list stays as it was, and is made
+    /// anew next time.
     pub(super) fn list(&mut self, first: u64) -> io::Result<()> {
         self.folders.clear();
-        self.segments.clear();
-        let root = self.root.clone();
-        self.add_folder(&root, first, DEPTH_MAX)
+        let mut listing = Listing {
+            segment_bytes: self.segment_bytes,
+            first,
+            seen: BTreeSet::new(),
+            folders: BTreeMap::new(),
+            segments: BTreeMap::new(),
+            newest: None,
+            histories: &mut self.histories,
+        };
+        listing.add_folder(&self.root, DEPTH_MAX)?;
+        let Listing { folders, segments, newest, .. } = listing;
+        (self.folders, self.segments, self.newest) = (folders, segments, newest);
+        Ok(())
     }
 
     /// Has all listed anew next time: the folder was away, and may come back as it was.
     pub(super) fn forget(&mut self) {
         self.folders.clear();
         self.segments.clear();
+        self.newest = None;
     }
 
     /// All segments that are there.
@@ -84,7 +114,27 @@ impl Shelf {
         Ok(anew.segments)
     }
 
-    fn add_folder(&mut self, folder: &Path, first: u64, depth: usize) -> io::Result<()> {
+    /// Where the segments lie.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The number of the newest segment, of whatever timeline, when the folder was listed.
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.newest
+    }
+
+    /// The newest timeline that has a history, and its ancestors.
+    pub(super) fn newest_history(&self) -> Option<(u32, &[Ancestor])> {
+        self.histories.all().last()
+    }
+}
+
+impl Listing<'_> {
+    fn add_folder(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
+        if !self.seen.insert(storage::identity(folder)?) {
+            return Ok(());
+        }
         let changed = changed_at(folder)?;
         let age = changed.elapsed().unwrap_or_default();
         self.folders.insert(folder.to_owned(), (age > UNSETTLED).then_some(changed));
@@ -96,25 +146,12 @@ impl Shelf {
             match FileName::parse(&file_name(&path)) {
                 // A pipe would have the reader wait.
                 FileName::Segment(_) | FileName::History(_) if !is_file(&entry) => {}
-                FileName::Segment(file) => {
-                    let Some(number) = file.name.number(self.segment_bytes) else { continue };
-                    let name = file_name(&path);
-                    let name = name.strip_suffix(PARTIAL_SUFFIX).unwrap_or(&name);
-                    let is_compressed = compression_suffix(name).is_some();
-                    if number >= first && file.standing != Standing::Aside {
-                        let copy = ShelfFile { standing: file.standing, is_compressed, path };
-                        let best = self.segments.entry((file.name.timeline, number));
-                        let best = best.or_insert_with(|| copy.clone());
-                        if copy < *best {
-                            *best = copy;
-                        }
-                    }
-                }
+                FileName::Segment(file) => self.add_segment(file, path),
                 FileName::History(timeline) => self.add_history(timeline, &path),
                 FileName::Other
                     if depth > 0 && !is_passed_over(&file_name(&path), &names) && path.is_dir() =>
                 {
-                    match self.add_folder(&path, first, depth - 1) {
+                    match self.add_folder(&path, depth - 1) {
                         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                         _ => {}
                     }
@@ -125,6 +162,26 @@ impl Shelf {
         Ok(())
     }
 
+    fn add_segment(&mut self, file: SegmentFile, path: PathBuf) {
+        let Some(number) = file.name.number(self.segment_bytes) else { return };
+        if file.standing == Standing::Aside {
+            return;
+        }
+        self.newest = self.newest.max(Some(number));
+        if number < self.first {
+            return;
+        }
+        let name = file_name(&path);
+        let name = name.strip_suffix(PARTIAL_SUFFIX).unwrap_or(&name);
+        let is_compressed = compression_suffix(name).is_some();
+        let copy = ShelfFile { standing: file.standing, is_compressed, path };
+        let best = self.segments.entry((file.name.timeline, number));
+        let best = best.or_insert_with(|| copy.clone());
+        if copy < *best {
+            *best = copy;
+        }
+    }
+
     /// Reads a history once it is whole; it never changes.
     fn add_history(&mut self, timeline: u32, path: &Path) {
         if self.histories.ancestors(timeline).is_none()
@@ -133,16 +190,6 @@ impl Shelf {
             self.histories.add(timeline, Ok(read.bytes), &file_name(path));
             self.histories.forgive();
         }
-    }
-
-    /// Where the segments lie.
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// The newest timeline that has a history, and its ancestors.
-    pub(super) fn newest_history(&self) -> Option<(u32, &[Ancestor])> {
-        self.histories.all().last()
     }
 }
 
@@ -174,6 +221,19 @@ mod tests {
         let mut shelf = Shelf::new(&folder, 1 << 20);
         shelf.list(0).expect("a list");
         assert_eq!(shelf.segments.keys().copied().collect::<Vec<_>>(), [(1, 9), (1, 10)]);
+        fs::remove_dir_all(&folder).expect("the folder");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_links_lead_to_again_is_listed_once() {
+        let folder = std::env::temp_dir().join(format!("walstat-links-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("000000010000000000000009"), b"").expect("a file");
+        std::os::unix::fs::symlink(".", folder.join("again")).expect("a link");
+        let mut shelf = Shelf::new(&folder, 1 << 20);
+        shelf.list(0).expect("a list");
+        assert_eq!((shelf.folders.len(), shelf.segments.len()), (1, 1));
         fs::remove_dir_all(&folder).expect("the folder");
     }
 }

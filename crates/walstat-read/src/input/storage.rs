@@ -210,9 +210,9 @@ pub fn entries(path: &Path) -> io::Result<Vec<Entry>> {
 }
 
 /// What identifies a directory, whichever path led to it: device and number, or else a path.
-pub(super) type Identity = (u64, u64, PathBuf);
+pub(crate) type Identity = (u64, u64, PathBuf);
 
-pub(super) fn identity(path: &Path) -> io::Result<Identity> {
+pub(crate) fn identity(path: &Path) -> io::Result<Identity> {
     if is_elsewhere(path) {
         return Ok((0, 0, path.to_owned()));
     }
