@@ -39,7 +39,8 @@ impl Listener {
         #[cfg(test)]
         let address = server.local_addr().map_err(failed)?;
         let served = Arc::clone(&text);
-        std::thread::spawn(move || accept(&server, &served));
+        let accepting = std::thread::Builder::new();
+        accepting.spawn(move || accept(&server, &served)).map_err(failed)?;
         Ok(Listener {
             text,
             #[cfg(test)]
@@ -79,7 +80,6 @@ fn accept(server: &TcpListener, served: &Text) {
 }
 
 fn answer(mut stream: TcpStream, text: &[u8]) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
     let head = head(&mut stream)?;
     let line = head.lines().next().unwrap_or_default();
     let mut words = line.split_whitespace();
@@ -98,9 +98,10 @@ fn answer(mut stream: TcpStream, text: &[u8]) -> io::Result<()> {
          Connection: close\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
+    let until = Instant::now() + PATIENCE;
+    write_until(&mut stream, head.as_bytes(), until)?;
     if method != "HEAD" {
-        stream.write_all(body)?;
+        write_until(&mut stream, body, until)?;
     }
     stream.shutdown(Shutdown::Write)?;
     let until = Instant::now() + LINGER;
@@ -124,13 +125,29 @@ fn head(stream: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-fn read_until(stream: &mut TcpStream, bytes: &mut [u8], until: Instant) -> io::Result<usize> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Err(io::ErrorKind::TimedOut.into());
+/// Writes all: who takes a byte now and then is not waited for longer than who takes none.
+fn write_until(stream: &mut TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(until)?))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
-    stream.set_read_timeout(Some(left))?;
+    Ok(())
+}
+
+fn read_until(stream: &mut TcpStream, bytes: &mut [u8], until: Instant) -> io::Result<usize> {
+    stream.set_read_timeout(Some(left(until)?))?;
     stream.read(bytes)
+}
+
+/// How long there is still time.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
 #[cfg(test)]
@@ -168,5 +185,23 @@ mod tests {
         let (_, other) = ask(listener.address, "GET / HTTP/1.1\r\n\r\n");
         assert!(other.starts_with("HTTP/1.1 404 "), "{other}");
         drop((silent, open));
+    }
+
+    /// Every write gets on a little.
+    #[test]
+    fn who_reads_slowly_is_given_up() {
+        let listener = Listener::begin(([127, 0, 0, 1], 0).into()).expect("a port");
+        let text = vec![b' '; 64 << 20];
+        listener.serve(text.clone());
+        let mut stream = TcpStream::connect(listener.address).expect("it listens");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("sent");
+        let (mut part, mut received) = (vec![0; 256 << 10], 0);
+        while let Ok(count) = stream.read(&mut part)
+            && count > 0
+        {
+            received += count;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(received < text.len(), "{received}");
     }
 }
