@@ -175,13 +175,15 @@ pub struct Follower {
 }
 
 /// A place that reading does not get beyond.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Stuck {
     at: Lsn,
     since: Option<Instant>,
     /// Valid pages follow.
     is_followed: bool,
     found: String,
+    /// Up to where no record was found after it, while the time of a look was up.
+    leapt_to: Option<Lsn>,
 }
 
 /// What became of a stretch.

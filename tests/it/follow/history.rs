@@ -195,6 +195,38 @@ fn what_lies_before_a_missing_segment_at_the_start_is_told() {
     assert_eq!(ends(&mut follower), records(&disk, 6..=8));
 }
 
+/// Damage of which one look reads a part only: what is valid behind it is not written off.
+#[test]
+fn damage_longer_than_a_look_is_passed_in_several() {
+    let mut wal = Wal::new(Form::of("15"), FIRST);
+    wal.add(&Rec::shutdown());
+    for _ in 0..3000 {
+        wal.add(&Rec::sized(1000));
+    }
+    let mut disk = wal.finish();
+    let bad = Lsn((FIRST << 20) + 5 * 8192)..Lsn((FIRST << 20) + 100 * 8192);
+    let length = (bad.end.0 - bad.start.0) as usize;
+    disk.from(bad.start)[..length].fill(0x55);
+    let folder = disk.write();
+    let (_, outcome) = Scan::paths([folder.path()]).count(&Ends::default()).expect("WAL");
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    let (begun, mut told) = (Instant::now(), Vec::new());
+    while told.is_empty() {
+        assert!(begun.elapsed() < PATIENCE);
+        // The time is up with the first pages.
+        told = follower.look(Instant::now()).expect("WAL").happenings;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let [Happening::Damaged { from, to, found }] = told.as_slice() else { panic!("{told:?}") };
+    assert!(*from <= bad.start && *to >= bad.end && to.0 < bad.end.0 + 2 * 8192, "{told:?}");
+    assert!(!found.is_empty());
+    assert_eq!(follower.lost_bytes(), to.0 - from.0);
+    assert_eq!(look(&mut follower), []);
+    let counted = ends(&mut follower);
+    assert_eq!(counted, outcome.observer.0[..counted.len()]);
+    assert!(counted.len() + 20 > outcome.observer.0.len());
+}
+
 /// A standby receives into recycled segments.
 #[test]
 fn old_content_behind_the_last_record_is_not_behind() {

@@ -2,7 +2,7 @@
 //! a newer timeline.
 
 use super::same_history::History;
-use super::{Follower, Happening, Look};
+use super::{Follower, Happening, Look, Stuck};
 use crate::input::error::InputError;
 use crate::input::input_kind::InputKind;
 use crate::input::placing::Key;
@@ -15,7 +15,8 @@ use walstat_format::page::{PageHeader, SHORT_HEADER_BYTES};
 
 /// Archivers may store segments in another order.
 const ARCHIVE_SETTLING: Duration = Duration::from_secs(10);
-/// What no server is writing any more by then is damage.
+/// Where no valid record has come for so long though WAL follows, that is damage: a server that writes there
+/// would have written one.
 const DAMAGE_AFTER: Duration = Duration::from_secs(5);
 /// Of segments that a server has prepared for later none has WAL: so many are tried.
 const LATER_MAX: usize = 16;
@@ -52,7 +53,9 @@ impl Follower {
         (self.open, self.last) = (None, None);
         self.lost_from.get_or_insert(self.position);
         self.lost_bytes += next.0.saturating_sub(self.position.0);
-        self.observer.lost(self.position..next);
+        // What was leapt over before was told then.
+        let leapt_to = self.stuck.leapt_to.take();
+        self.observer.lost(leapt_to.map_or(self.position, |at| at.min(next))..next);
         self.position = next;
     }
 
@@ -147,7 +150,7 @@ impl Follower {
         Ok(is_hole || waits && (self.stuck.is_followed || self.later_segment(number)?.is_some()))
     }
 
-    /// Goes on after what no server is writing any more; whether there was a record after it.
+    /// Goes on after what no server is writing any more; whether it has got on.
     pub(super) fn pass_damage(
         &mut self,
         until: Instant,
@@ -169,9 +172,22 @@ impl Follower {
         // What lies before the first record after a loss is told and counted with the loss.
         let was_lost = self.lost_from.is_some();
         let from = self.position;
+        let Stuck { found, leapt_to, .. } = self.stuck.clone();
+        let newest = self.newest;
         let stretch = self.read_stretch(until, true);
-        let first = stretch.run.first_in_range;
-        if !self.take(stretch, look) {
+        let (first, is_at_end, at) = (stretch.run.first_in_range, stretch.is_at_end, stretch.at);
+        let moved = self.take(stretch, look);
+        if !moved && !is_at_end {
+            // The next look goes on there: what counts is told in the order of the WAL.
+            self.observer.lost(leapt_to.unwrap_or(from)..at);
+            self.stuck.leapt_to = Some(at);
+            self.newest = self.newest.max(newest);
+            return Ok(true);
+        }
+        if !moved && self.unread.is_some() {
+            return Ok(false);
+        }
+        if !moved {
             // Nothing in this segment: the next one may have a record.
             let Some(later) = self.later_segment(number)? else { return Ok(false) };
             self.lose(Lsn(later * self.segment_bytes()));
@@ -182,7 +198,6 @@ impl Follower {
             return Ok(true);
         }
         self.lost_bytes += to.0.saturating_sub(from.0);
-        let found = std::mem::take(&mut self.stuck.found);
         look.happenings.push(Happening::Damaged { from, to, found });
         Ok(true)
     }

@@ -53,10 +53,12 @@ impl Follower {
     }
 
     /// Reads from the next page on, as far as there is WAL that can be read; `leaps`: over what is no WAL to
-    /// the next record.
+    /// the next record, from where the last leap ended.
     pub(super) fn read_stretch(&mut self, until: Instant, leaps: bool) -> Stretch {
         let scope = Scope { start: self.position, ..self.scope.clone() };
-        let from = self.next_page();
+        let next_page = self.next_page();
+        let leapt_to = self.stuck.leapt_to.filter(|_| leaps);
+        let from = leapt_to.unwrap_or(next_page);
         let observer = std::mem::take(&mut self.observer);
         let pending = self.open.take().map(|open| open.pending);
         let end = Lsn(u64::MAX - 1);
@@ -119,7 +121,9 @@ impl Follower {
                 Flow::Next if !is_followed => return Ok(()),
                 Flow::Next => {}
             }
-            if Instant::now() >= until {
+            // Where a leap stops within a record, its beginning would be read over the next time.
+            let may_stop = !leaps || reader.pending_bytes().is_none();
+            if may_stop && Instant::now() >= until {
                 walk.is_at_end = false;
                 return Ok(());
             }
