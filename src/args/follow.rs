@@ -25,8 +25,8 @@ pub struct FollowArgs {
     /// How often it tells what came; it looks for WAL more often than that
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_every)]
     pub every: Span,
-    /// Count records that start here or later; now: what is written from now on; where --state has a
-    /// position, that counts [default: all that is there]
+    /// Start counting at this LSN, or at `now`. Ignored if --state already has a position [default: all that
+    /// is there]
     #[arg(short, long, value_name = "LSN|now", value_parser = parse_start)]
     pub start: Option<StartAt>,
     /// Timeline to follow, and no other [default: the newest, and each new one]
@@ -45,8 +45,7 @@ pub struct FollowArgs {
     /// :9187 is 127.0.0.1:9187
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_address)]
     pub listen: Option<SocketAddr>,
-    /// How many tables, and how many kinds of transactions, have counters of their own: the largest since the
-    /// start; 0: all
+    /// Keep separate counters for the N largest tables and kinds (0: all)
     #[arg(long, value_name = "N", default_value_t = TOP_DEFAULT)]
     pub top: usize,
     /// Names of relations

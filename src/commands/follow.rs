@@ -4,6 +4,7 @@
 mod listen;
 #[cfg(unix)]
 mod live;
+mod outlet;
 mod outlets;
 mod stored;
 
@@ -24,6 +25,7 @@ use walstat_read::input::control;
 use walstat_read::input::discover::{Found, discover_as};
 use walstat_read::input::error::InputError;
 use walstat_read::input::input_kind::SERVER_DIRECTORIES;
+use walstat_read::input::plan::Plan;
 use walstat_read::input::probe::NotWal;
 use walstat_read::input::storage;
 use walstat_read::scan::streamed::Wanted;
@@ -43,35 +45,47 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     check_usage(args, &path)?;
     let lock = args.state.as_deref().map(|state| Lock::take(state, "follow"));
     let _lock = lock.transpose()?;
-    let stored = args.state.as_deref().map(Stored::read).transpose()?;
-    let mut outlets = Outlets::begin(args)?;
+    let mut stored = args.state.as_deref().map(Stored::read).transpose()?;
+    let mut outlets = Outlets::begin(args, stored.as_mut())?;
     let ending = Ending::heed(aside, again);
-    let Some((found, from)) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
+    let Some(begun) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
         return Ok(Exit::Done);
     };
-    let Some(mut following) = begin(args, &found, from, stored, ending)? else {
+    let Some(mut following) = begin(args, begun, stored, ending)? else {
         return Ok(Exit::Done);
     };
     outlets.begin_screen(args, &path)?;
-    catch_up(&mut following, &mut outlets, ending)?;
-    outlets.tell(&mut following, false)?;
+    let followed = follow(args, &mut following, &mut outlets, ending);
+    // What came before an error is told as well.
+    let told = outlets.tell(&mut following, true);
+    followed.and(told).map(|()| Exit::Done)
+}
+
+/// Looks and tells until it is ended.
+fn follow(
+    args: &FollowArgs,
+    following: &mut Followed,
+    outlets: &mut Outlets,
+    ending: &Ending,
+) -> Result<(), Failure> {
+    catch_up(following, outlets, ending)?;
+    outlets.tell(following, false)?;
     let every = Duration::from_micros(args.every.microseconds());
     let mut due = Instant::now() + every;
     while !outlets.is_over() && !ending.is_asked() {
         following.look()?;
         if Instant::now() >= due {
-            outlets.tell(&mut following, false)?;
+            outlets.tell(following, false)?;
             due = (due + every).max(Instant::now());
         }
-        outlets.refresh_screen(&mut following)?;
+        outlets.refresh_screen(following)?;
         let left = due.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         let pause = if following.is_at_end { PAUSE.min(left) } else { Duration::ZERO };
         if outlets.pause(pause, ending)? {
             break;
         }
     }
-    outlets.tell(&mut following, true)?;
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// What is done in any case when a signal ends the program, or stops it for a while.
@@ -97,17 +111,32 @@ struct Followed {
 impl Followed {
     /// Reads what is new, as far as a moment allows.
     fn look(&mut self) -> Result<(), Failure> {
-        let look = self.follower.look(Instant::now() + LOOK)?;
+        let look = self.follower.look(Instant::now() + LOOK);
         self.is_at_end = look.is_at_end;
         self.happenings.extend(look.happenings);
-        Ok(())
+        look.error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// What there is now; `is_last`: nothing is looked up for it any more.
-    fn moment(&mut self, is_last: bool) -> (Moment, Now) {
+    fn told(&mut self, is_last: bool) -> Told {
         let happenings = std::mem::take(&mut self.happenings);
-        self.reporter.tell(&mut self.follower, &happenings, is_last)
+        let (moment, now) = self.reporter.tell(&mut self.follower, &happenings, is_last);
+        Told { moment, now }
     }
+}
+
+/// What there is at a moment, and what came since the one before.
+struct Told {
+    moment: Moment,
+    now: Now,
+}
+
+/// A follower that stands where counting begins, or where what it needs to know before that begins.
+struct Begun {
+    follower: Follower,
+    plan: Plan,
+    /// Where counting begins.
+    from: StartAt,
 }
 
 /// What clap cannot check.
@@ -133,12 +162,20 @@ fn check_usage(args: &FollowArgs, path: &Path) -> Result<(), Failure> {
     let inputs = args.names.inputs().chain(args.state.as_deref()).chain(lock.as_deref());
     args.outputs.refuse_to_overwrite(inputs)?;
     let mut files = args.outputs.all.iter().filter_map(|output| output.file.as_deref());
-    match files.find(|file| lies_in_wal(file, path)) {
-        None => Ok(()),
-        Some(file) => Err(Failure::Target {
+    if let Some(file) = files.find(|file| lies_in_wal(file, path)) {
+        return Err(Failure::Target {
             path: file.display().to_string(),
             reason: "lies in the folder of WAL that is followed".to_owned(),
-        }),
+        });
+    }
+    // Each writing would have the folder listed anew.
+    let mut kept = args.state.as_deref().into_iter().chain(lock.as_deref());
+    match kept.find(|file| lies_in_wal(file, path)) {
+        None => Ok(()),
+        Some(file) => usage(format!(
+            "{}: lies in the folder of WAL that is followed, expected another file for --state",
+            file.display()
+        )),
     }
 }
 
@@ -157,17 +194,14 @@ fn wait_for_wal(
     path: &Path,
     stored: Option<&Stored>,
     ending: &Ending,
-) -> Result<Option<(Found, StartAt)>, Failure> {
+) -> Result<Option<Begun>, Failure> {
     let mut is_told = false;
     // --start is for the first time, so that a service may have both.
-    let start = stored.and_then(Stored::start).or(args.start).unwrap_or_default();
+    let from = stored.and_then(Stored::start).or(args.start).unwrap_or_default();
     loop {
         let found = discover_as(&[path.to_owned()], args.taken_for);
-        let error = match found {
-            Ok(found) => match Follower::begin(&found, start, &wanted(args)) {
-                Ok(_) => return Ok(Some((found, start))),
-                Err(error) => error,
-            },
+        let error = match found.and_then(|found| begin_reading(args, &found, from)) {
+            Ok(begun) => return Ok(Some(begun)),
             Err(error) => error,
         };
         if !is_empty(&error) {
@@ -201,24 +235,35 @@ fn wanted(args: &FollowArgs) -> Wanted {
     Wanted { crc, timeline: args.timeline, ..Wanted::default() }
 }
 
-/// Begins to follow; `None`: it was ended before it had come to where counting begins.
-fn begin(
-    args: &FollowArgs,
-    found: &Found,
-    from: StartAt,
-    stored: Option<Stored>,
-    ending: &Ending,
-) -> Result<Option<Followed>, Failure> {
-    // What names and checkpoints are is told by the WAL since the last redo point.
+/// Begins to read. With what is written from now on it begins at the last redo point, if that is there: the
+/// WAL since then tells what names and checkpoints are.
+fn begin_reading(args: &FollowArgs, found: &Found, from: StartAt) -> Result<Begun, InputError> {
     let redo = redo_of(found.data_directory.as_deref()).filter(|_| from == StartAt::Now);
     let begun =
         redo.and_then(|redo| Follower::begin(found, StartAt::Lsn(redo), &wanted(args)).ok());
-    let begun = begun.map_or_else(|| Follower::begin(found, from, &wanted(args)), Ok)?;
-    let (mut follower, plan) = begun;
+    let begun = begun.map_or_else(|| Follower::begin(found, from, &wanted(args)), Ok);
+    begun.map(|(follower, plan)| Begun { follower, plan, from })
+}
+
+/// Begins to follow; `None`: it was ended before it had come to where counting begins.
+fn begin(
+    args: &FollowArgs,
+    begun: Begun,
+    stored: Option<Stored>,
+    ending: &Ending,
+) -> Result<Option<Followed>, Failure> {
+    let Begun { mut follower, plan, from } = begun;
     let mut reporter = Reporter::new(args.names.sources(), &plan, args.top);
     follower.count(Following::new(reporter.store()));
     if from == StartAt::Now {
-        while !follower.look(Instant::now() + LOOK)?.is_at_end {
+        loop {
+            let look = follower.look(Instant::now() + LOOK);
+            if let Some(error) = look.error {
+                return Err(error.into());
+            }
+            if look.is_at_end {
+                break;
+            }
             if ending.is_asked() {
                 return Ok(None);
             }

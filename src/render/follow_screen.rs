@@ -33,6 +33,8 @@ pub struct Page<'m> {
     pub rates: Option<&'m VecDeque<f64>>,
     /// What happened, the last first.
     pub happenings: Option<&'m VecDeque<HappeningRow>>,
+    /// What cannot be written, and why.
+    pub troubles: &'m [String],
     /// The table that is chosen.
     pub chosen: usize,
     /// Whether its parts are shown.
@@ -57,6 +59,8 @@ const NAME_USUAL: usize = 48;
 /// From this height on what keeps segments has at least so many lines.
 const KEEPERS: usize = 3;
 const KEEPERS_FROM: usize = 20;
+/// So many lines are taken by what cannot be written.
+const TROUBLES: usize = 3;
 /// Columns of numbers beside a name.
 const NUMBERS: usize = 4 * 11;
 
@@ -143,6 +147,10 @@ fn head(page: &Page<'_>, moment: &Moment, lines: &mut Lines) {
         clock(time)
     );
     lines.add(Some(BOLD), &title);
+    let troubles: Vec<String> =
+        page.troubles.iter().map(|text| visible(text).into_owned()).collect();
+    let troubles = room::texts(&troubles, TROUBLES, lines.width);
+    troubles.iter().for_each(|text| lines.add(Some(WARNING), text));
     let rate =
         if page.now.seconds > 0.0 { page.now.wal_bytes as f64 / page.now.seconds } else { 0.0 };
     let bars =
@@ -387,6 +395,7 @@ mod tests {
             moment: Some(&Moment::default()),
             tables: &[],
             happenings: None,
+            troubles: &[],
             rates: None,
             chosen: 0,
             is_open: false,
@@ -405,6 +414,28 @@ mod tests {
         let of_none = words("no transaction: pruning, hint bits");
         assert_eq!(of_none[of_none.len() - 4..], ["4.39", "kB", UNKNOWN, UNKNOWN]);
         assert_eq!(words("INSERT"), ["INSERT", "t", "1.95", "kB", "200", "B", "10"]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_stands_below_the_title() {
+        let troubles =
+            ["/x/state: No space left on device; it is tried again each time".to_owned()];
+        let page = Page {
+            moment: Some(&Moment::default()),
+            tables: &[],
+            happenings: None,
+            troubles: &troubles,
+            rates: None,
+            chosen: 0,
+            is_open: false,
+            path: "/x".into(),
+            reading: "",
+            now: &Now::default(),
+            sort: "bytes",
+            is_paused: false,
+            has_styles: false,
+        };
+        assert_eq!(lines(&page, (80, 24))[1].trim_start(), troubles[0]);
     }
 
     #[test]
@@ -462,6 +493,7 @@ mod tests {
             moment: Some(&moment),
             tables: &tables,
             happenings: Some(&(0..20).map(happening).collect()),
+            troubles: &[],
             rates: None,
             chosen: 0,
             is_open: size.0 > 130,
@@ -525,6 +557,7 @@ mod tests {
                 moment: Some(&moment),
                 tables: &tables,
                 happenings: Some(&happenings),
+                troubles: &[],
                 rates: Some(&rates),
                 chosen: 30,
                 is_open,

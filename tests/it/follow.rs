@@ -59,7 +59,8 @@ fn soon() -> Instant {
 fn look(follower: &mut Follower) -> Vec<Happening> {
     let mut happenings = Vec::new();
     loop {
-        let look = follower.look(soon()).expect("WAL");
+        let look = follower.look(soon());
+        assert!(look.error.is_none(), "{look:?}");
         happenings.extend(look.happenings);
         if look.is_at_end {
             return happenings;
@@ -424,7 +425,8 @@ fn a_start_after_all_wal_is_told_and_waited_for() {
 #[test]
 fn a_state_goes_on_only_where_its_last_record_is() {
     let folder = plain_folder("pg15-mixed", 0..4);
-    let state = folder.path().join("state");
+    let beside = TempDir::new().expect("a directory");
+    let state = beside.path().join("state");
     let words = ["--state", state.to_str().expect("text")];
     let first = Following::begin(folder.path(), &words).end_after_a_line();
     let older = plain_folder("pg15-mixed", 0..2);
@@ -681,7 +683,8 @@ fn a_hangup_that_is_to_be_ignored_does_not_end_it() {
 #[test]
 fn a_state_goes_on_where_it_stopped_totals_too() {
     let folder = plain_folder("pg15-mixed", 0..4);
-    let state = folder.path().join("state");
+    let beside = TempDir::new().expect("a directory");
+    let state = beside.path().join("state");
     let words = ["--state", state.to_str().expect("text"), "--top", "3"];
     let first = Following::begin(folder.path(), &words).end_after_a_line();
     add_segments(&sample("pg15-mixed"), folder.path(), 4..9);
@@ -717,7 +720,8 @@ fn a_state_goes_on_where_it_stopped_totals_too() {
 #[test]
 fn a_start_is_for_the_first_time_where_there_is_a_state() {
     let folder = plain_folder("pg15-mixed", 0..4);
-    let state = folder.path().join("state");
+    let beside = TempDir::new().expect("a directory");
+    let state = beside.path().join("state");
     let words = ["--state", state.to_str().expect("text"), "--start", "now"];
     let first = Following::begin(folder.path(), &words).end_after_a_line();
     add_segments(&sample("pg15-mixed"), folder.path(), 4..7);
@@ -731,7 +735,8 @@ fn a_start_is_for_the_first_time_where_there_is_a_state() {
 #[test]
 fn two_do_not_use_one_state() {
     let folder = plain_folder("pg15-mixed", 0..2);
-    let state = folder.path().join("state");
+    let beside = TempDir::new().expect("a directory");
+    let state = beside.path().join("state");
     let words = ["--state", state.to_str().expect("text")];
     let first = Following::begin(folder.path(), &words);
     first.line(|_| true);

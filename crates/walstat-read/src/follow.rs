@@ -47,8 +47,13 @@ pub enum StartAt {
     Now,
     /// At a record that starts here or after it.
     Lsn(Lsn),
-    /// Where it stopped before, on this timeline.
-    Before(Lsn, u32),
+    /// Where it stopped before.
+    Before {
+        /// After the record that was counted last.
+        position: Lsn,
+        /// The timeline that it was on.
+        timeline: u32,
+    },
 }
 
 /// What happened besides records.
@@ -128,6 +133,9 @@ pub struct Look {
     pub is_at_end: bool,
     /// What happened besides records.
     pub happenings: Vec<Happening>,
+    /// Why it was not read on: a file in the folder cannot be read. What came before that is counted, and what
+    /// happened before it is to be told.
+    pub error: Option<InputError>,
 }
 
 /// A record that goes on after the last whole page.
@@ -277,20 +285,17 @@ impl Follower {
         self.folder.is_there() && self.history != History::Other
     }
 
-    /// Reads what is new, until there is nothing more or the time is up. A folder that is not there or cannot
+    /// Reads what is new, until there is nothing more or the time is up. A folder that is not there or may not
     /// be read is waited for.
-    ///
-    /// # Errors
-    ///
-    /// When a file in the folder cannot be read.
-    pub fn look(&mut self, until: Instant) -> Result<Look, InputError> {
+    #[must_use]
+    pub fn look(&mut self, until: Instant) -> Look {
         let mut look = Look::default();
         let looked = self.look_into(until, &mut look);
         match looked.and_then(|()| self.unread.take().map_or(Ok(()), Err)) {
             Ok(()) => self.note_readable(&mut look),
-            Err(error) => self.note_unreadable(error, &mut look)?,
+            Err(error) => self.note_unreadable(error, &mut look),
         }
-        Ok(look)
+        look
     }
 
     fn look_into(&mut self, until: Instant, look: &mut Look) -> Result<(), InputError> {

@@ -3,9 +3,11 @@
 use crate::failure::Failure;
 use crate::output::terminal::{Key, Terminal};
 use crate::render::follow_screen::{Page, lines};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
+use walstat_report::model::Numbers;
 use walstat_report::model::follow::{HappeningRow, Moment, Now, TableNow};
 
 /// The page is made anew so often.
@@ -17,7 +19,48 @@ const RATES: usize = 600;
 const HAPPENINGS: usize = 100;
 
 /// By what tables are ordered.
-const SORTS: [&str; 4] = ["bytes", "records", "images", "name"];
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Sort {
+    #[default]
+    Bytes,
+    Records,
+    Images,
+    Name,
+}
+
+impl Sort {
+    /// The one after it, around.
+    fn next(self) -> Sort {
+        match self {
+            Sort::Bytes => Sort::Records,
+            Sort::Records => Sort::Images,
+            Sort::Images => Sort::Name,
+            Sort::Name => Sort::Bytes,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Sort::Bytes => "bytes",
+            Sort::Records => "records",
+            Sort::Images => "images",
+            Sort::Name => "name",
+        }
+    }
+
+    /// Orders tables: the largest first, or by their names.
+    fn order(self, tables: &mut [TableNow]) {
+        let by = |tables: &mut [TableNow], number: fn(&Numbers) -> u64| {
+            tables.sort_by_key(|table| Reverse(number(&table.numbers)));
+        };
+        match self {
+            Sort::Bytes => by(tables, |numbers| numbers.total_bytes),
+            Sort::Records => by(tables, |numbers| numbers.count),
+            Sort::Images => by(tables, |numbers| numbers.fpi_bytes),
+            Sort::Name => tables.sort_by(|a, b| a.labels.cmp(&b.labels)),
+        }
+    }
+}
 
 /// The screen.
 pub struct Live {
@@ -33,7 +76,9 @@ pub struct Live {
     tables: Vec<TableNow>,
     rates: VecDeque<f64>,
     happenings: VecDeque<HappeningRow>,
-    sort: usize,
+    /// What cannot be written.
+    troubles: Vec<String>,
+    sort: Sort,
     chosen: usize,
     /// The labels of the table that is chosen, once keys have chosen one: its place changes.
     chosen_table: Option<[String; 3]>,
@@ -58,7 +103,8 @@ impl Live {
             tables: Vec::new(),
             rates: VecDeque::new(),
             happenings: VecDeque::new(),
-            sort: 0,
+            troubles: Vec::new(),
+            sort: Sort::default(),
             chosen: 0,
             chosen_table: None,
             is_open: false,
@@ -72,6 +118,11 @@ impl Live {
     pub fn note_reading(&mut self, position: String) -> Result<(), Failure> {
         self.reading = position;
         self.draw()
+    }
+
+    /// What cannot be written at present: it is shown from the next page on.
+    pub fn note_troubles(&mut self, troubles: Vec<String>) {
+        self.troubles = troubles;
     }
 
     /// Whether the page is to be made anew.
@@ -119,7 +170,7 @@ impl Live {
                 Key::Character('q') | Key::Interrupt => return Ok(true),
                 Key::Escape => self.is_open = false,
                 Key::Character('p' | ' ') => self.pause(),
-                Key::Character('s') => self.sort = (self.sort + 1) % SORTS.len(),
+                Key::Character('s') => self.sort = self.sort.next(),
                 Key::Down | Key::Character('j') => self.choose(self.chosen + 1),
                 Key::Up | Key::Character('k') => self.choose(self.chosen.saturating_sub(1)),
                 Key::Enter => {
@@ -145,18 +196,9 @@ impl Live {
     }
 
     fn order(&mut self) {
-        let numbers = |table: &TableNow| match self.sort {
-            1 => table.numbers.count,
-            2 => table.numbers.fpi_bytes,
-            _ => table.numbers.total_bytes,
-        };
         let has_name = |table: &&TableNow| table.labels.iter().any(|label| !label.is_empty());
         let mut tables: Vec<TableNow> = self.now.tables.iter().filter(has_name).cloned().collect();
-        if self.sort == 3 {
-            tables.sort_by(|a, b| a.labels.cmp(&b.labels));
-        } else {
-            tables.sort_by_key(|table| std::cmp::Reverse(numbers(table)));
-        }
+        self.sort.order(&mut tables);
         let is_chosen = |table: &TableNow| Some(&table.labels) == self.chosen_table.as_ref();
         let place = tables.iter().position(is_chosen).unwrap_or(self.chosen);
         self.chosen = place.min(tables.len().saturating_sub(1));
@@ -179,9 +221,10 @@ impl Live {
             moment: self.moment.as_ref(),
             now: &self.now,
             tables: &self.tables,
-            sort: SORTS.get(self.sort).copied().unwrap_or_default(),
+            sort: self.sort.name(),
             rates: Some(rates),
             happenings: Some(happenings),
+            troubles: &self.troubles,
             chosen: self.chosen,
             is_open: self.is_open,
             is_paused: paused.is_some(),

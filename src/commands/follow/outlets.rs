@@ -3,87 +3,76 @@
 use super::listen::Listener;
 #[cfg(unix)]
 use super::live::Live;
-use super::{Followed, stored};
-use crate::args::follow::{FollowArgs, FollowFormat};
-use crate::args::outputs::Output;
-use crate::args::values::When;
+use super::outlet::{Outlet, Writing};
+use super::stored::{self, Stored};
+use super::{Followed, Told};
+use crate::args::follow::FollowArgs;
 use crate::failure::Failure;
-use crate::output::Stream;
 use crate::output::ending::Ending;
 use crate::output::tell;
 #[cfg(unix)]
 use crate::output::{terminal, wanted};
-use crate::render;
 use crate::render::visible::visible;
-use std::collections::BTreeSet;
-use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use walstat_report::model::follow::{HappeningRow, Moment, Now};
 
 /// Where what is counted goes: files, standard output, Prometheus, the screen.
 pub struct Outlets {
-    outputs: Vec<Output<FollowFormat>>,
-    state: Option<PathBuf>,
-    listener: Option<Listener>,
-    /// Standard output, and whether nobody reads it any more.
-    lines: Lines,
+    outlets: Vec<Outlet>,
+    state: Option<StateFile>,
     /// All was written once: what fails after that is tried again.
     is_begun: bool,
-    /// What could not be written last time.
-    failing: BTreeSet<String>,
+    /// The terminal was closed.
+    is_over: bool,
     #[cfg(unix)]
     screen: Option<Live>,
-    /// What the screen has shown already of what happened, and the next line has still to tell.
-    happenings: Vec<HappeningRow>,
-    /// What the screen has shown already of what came, and the next line has still to tell.
-    shown: Now,
 }
 
-/// Standard output, to which lines are written one after the other.
-struct Lines {
-    is_closed: bool,
+/// Where the position and the counters are kept.
+struct StateFile {
+    path: PathBuf,
+    writing: Writing,
 }
 
 impl Outlets {
-    /// Begins to listen, if that is asked for.
-    pub fn begin(args: &FollowArgs) -> Result<Outlets, Failure> {
-        let outputs = args.outputs.shown(&args.show).cloned().collect();
+    /// Begins to listen, if that is asked for. What the run before could not tell is told first.
+    pub fn begin(args: &FollowArgs, stored: Option<&mut Stored>) -> Result<Outlets, Failure> {
         let listener = args.listen.map(Listener::begin).transpose()?;
-        let lines = Lines { is_closed: false };
+        let mut outlets: Vec<Outlet> = listener.map(Outlet::served).into_iter().collect();
+        outlets.extend(args.outputs.shown(&args.show).map(Outlet::of));
+        let mut untold = stored.map(Stored::take_untold).unwrap_or_default();
+        for outlet in &mut outlets {
+            let happenings = untold.remove(outlet.name());
+            happenings.into_iter().for_each(|happenings| outlet.owe_untold(happenings));
+        }
+        let state = args
+            .state
+            .clone()
+            .map(|path| StateFile { writing: Writing::new(path.display().to_string()), path });
         Ok(Outlets {
-            outputs,
-            state: args.state.clone(),
-            listener,
-            lines,
+            outlets,
+            state,
             is_begun: false,
-            failing: BTreeSet::new(),
+            is_over: false,
             #[cfg(unix)]
             screen: None,
-            happenings: Vec::new(),
-            shown: Now::default(),
         })
     }
 
     /// Whether standard output was closed: follow then ends, as a program in a pipe does, whatever else it
     /// serves.
     pub fn is_over(&self) -> bool {
-        self.lines.is_closed
+        self.is_over || self.outlets.iter().any(|outlet| outlet.is_closed)
     }
 
     /// Begins the live screen, if this is for somebody at a terminal.
     pub fn begin_screen(&mut self, args: &FollowArgs, path: &Path) -> Result<(), Failure> {
         #[cfg(unix)]
-        {
-            let is_shown = |output: &Output<FollowFormat>| {
-                output.file.is_none() && output.format == FollowFormat::Table
-            };
-            if terminal::is_there() && self.outputs.iter().any(is_shown) {
-                self.outputs.retain(|output| !is_shown(output));
-                let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-                let has_styles = wanted(args.show.color, false) && !is_plain;
-                self.screen = Some(Live::begin(path.display().to_string(), has_styles)?);
-            }
+        if terminal::is_there() && self.outlets.iter().any(Outlet::is_for_people) {
+            self.outlets.retain(|outlet| !outlet.is_for_people());
+            let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            let has_styles = wanted(args.show.color, false) && !is_plain;
+            self.screen = Some(Live::begin(path.display().to_string(), has_styles)?);
         }
         let _ = (args, path);
         Ok(())
@@ -104,9 +93,8 @@ impl Outlets {
     pub fn refresh_screen(&mut self, following: &mut Followed) -> Result<(), Failure> {
         #[cfg(unix)]
         if let Some(screen) = self.screen.as_mut().filter(|screen| screen.is_due()) {
-            let (moment, now) = following.moment(false);
-            self.happenings.extend(moment.happenings.iter().cloned());
-            self.shown = Now::sum([&self.shown, &now]);
+            let Told { moment, now } = following.told(false);
+            self.outlets.iter_mut().for_each(|outlet| outlet.owe(&moment, &now));
             let shown = screen.take(&moment, now);
             self.heed_closed(shown);
         }
@@ -121,7 +109,7 @@ impl Outlets {
             let is_over = match screen.heed_keys(pause) {
                 Ok(is_over) => is_over,
                 Err(_) => {
-                    (self.screen, self.lines.is_closed) = (None, true);
+                    (self.screen, self.is_over) = (None, true);
                     true
                 }
             };
@@ -132,123 +120,55 @@ impl Outlets {
 
     /// Tells what there is now; `is_last`: it is for the last time.
     pub fn tell(&mut self, following: &mut Followed, is_last: bool) -> Result<(), Failure> {
-        let (mut moment, now) = following.moment(is_last);
+        let Told { moment, now } = following.told(is_last);
+        let (mut failed, mut changes) = (None, Vec::new());
+        for outlet in &mut self.outlets {
+            outlet.owe(&moment, &now);
+            let written = outlet.tell(&moment);
+            let later = outlet.later();
+            changes.extend(outlet.writing.note(&written, later));
+            failed = failed.or(written.err());
+        }
+        // The state comes last: what lies before its position was told, or is told by the next run.
+        let untold = self.outlets.iter().filter(|outlet| !outlet.untold().is_empty());
+        let untold = untold.map(|outlet| (outlet.name().to_owned(), outlet.untold().to_vec()));
+        if let Some(StateFile { path, writing }) = &mut self.state {
+            let mut state = following.reporter.state(&mut following.follower);
+            state.untold = untold.collect();
+            let written = stored::write(path, &state);
+            changes.extend(writing.note(&written, "it is tried again each time"));
+            failed = failed.or(written.err());
+        }
         #[cfg(unix)]
         if let Some(screen) = &mut self.screen {
-            let shown = screen.take(&moment, now.clone());
+            let outlets = self.outlets.iter().map(|outlet| &outlet.writing);
+            let all = outlets.chain(self.state.as_ref().map(|state| &state.writing));
+            screen.note_troubles(all.filter_map(|writing| writing.trouble.clone()).collect());
+            let shown = screen.take(&moment, now);
             self.heed_closed(shown);
         }
-        let now = Now::sum([&std::mem::take(&mut self.shown), &now]);
-        moment.bytes_per_second = now.bytes_per_second();
-        self.happenings.append(&mut moment.happenings);
-        moment.happenings = std::mem::take(&mut self.happenings);
-        let mut failed = None;
-        if let Some(path) = self.state.clone() {
-            let state = following.reporter.state(&mut following.follower);
-            failed = self.note_written(&path, stored::write(&path, &state));
-        }
-        if let Some(listener) = &self.listener {
-            let mut text = Vec::new();
-            // Into memory: it cannot fail.
-            let _ = render::follow_metrics::render(&moment, &mut text);
-            listener.serve(text);
-        }
-        for output in self.outputs.clone() {
-            let mut text = Vec::new();
-            let _ = write(output.format, &moment, &now, &mut text);
-            let written = match &output.file {
-                Some(_) if output.format == FollowFormat::Openmetrics => {
-                    output.write(false, When::Never, |out| out.write_all(&text))
-                }
-                Some(path) => append(path, &text),
-                None => self.lines.write(&text),
-            };
-            let path = output.file.as_deref().unwrap_or(Path::new("standard output"));
-            failed = failed.or(self.note_written(path, written));
-        }
         match failed {
-            Some(failure) if is_last || !self.is_begun => Err(failure),
-            _ => {
-                self.is_begun = true;
-                Ok(())
-            }
+            Some(failure) if is_last || !self.is_begun => return Err(failure),
+            _ => self.tell_changes(&changes),
         }
+        self.is_begun = true;
+        Ok(())
     }
 
-    /// Takes note of what could not be written, and tells it once: a full disk is when what else is told is
-    /// needed most, and there may be room again.
-    fn note_written(&mut self, path: &Path, written: Result<(), Failure>) -> Option<Failure> {
-        let shown = path.display().to_string();
-        let failure = written.err();
-        let text = match &failure {
-            Some(failure) => {
-                let is_new = self.is_begun && self.failing.insert(shown);
-                is_new.then(|| format!("walstat: {failure}; it is tried again each time"))
-            }
-            None => {
-                let was_failing = self.failing.remove(&shown);
-                was_failing.then(|| format!("walstat: {shown}: can be written again"))
-            }
-        };
+    /// Tells what cannot be written any more, or again; on the screen it stands as long as it is so.
+    fn tell_changes(&self, changes: &[String]) {
         #[cfg(unix)]
-        let text = text.filter(|_| self.screen.is_none());
-        text.into_iter().for_each(|text| tell(&visible(&text)));
-        failure
+        if self.screen.is_some() {
+            return;
+        }
+        changes.iter().for_each(|text| tell(&format!("walstat: {}", visible(text))));
     }
 
     /// A terminal that cannot be written to was closed: it ends as with SIGHUP.
     #[cfg(unix)]
     fn heed_closed(&mut self, shown: Result<(), Failure>) {
         if shown.is_err() {
-            (self.screen, self.lines.is_closed) = (None, true);
+            (self.screen, self.is_over) = (None, true);
         }
     }
-}
-
-fn write(format: FollowFormat, moment: &Moment, now: &Now, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        FollowFormat::Table => render::follow::render(moment, now, out),
-        FollowFormat::Ndjson => render::ndjson::line(moment, out),
-        FollowFormat::Openmetrics => render::follow_metrics::render(moment, out),
-    }
-}
-
-impl Lines {
-    fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
-        if self.is_closed {
-            return Ok(());
-        }
-        let mut out = Stream::begin(None)?;
-        let failed = out.write_all(text).and_then(|()| out.flush()).err();
-        self.is_closed =
-            failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-        out.end(failed)
-    }
-}
-
-/// Adds lines to a file. Where its last line has no end, as after the disk was full, they begin a new one.
-fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    let failed = |source| Failure::Output { path: path.display().to_string(), source };
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    let is_cut = ends_within_a_line(path);
-    let begin: &[u8] = if is_cut { b"\n" } else { b"" };
-    let text = [begin, text].concat();
-    file.and_then(|mut file| file.write_all(&text)).map_err(failed)
-}
-
-/// Whether a file ends within a line; one that cannot be read is not known to.
-fn ends_within_a_line(path: &Path) -> bool {
-    let last = || -> io::Result<u8> {
-        // Who reads a pipe takes away what another is to get.
-        if !std::fs::metadata(path)?.is_file() {
-            return Ok(b'\n');
-        }
-        let mut file = std::fs::File::open(path)?;
-        file.seek(SeekFrom::End(-1))?;
-        let mut last = [0];
-        file.read_exact(&mut last)?;
-        let [last] = last;
-        Ok(last)
-    };
-    last().is_ok_and(|last| last != b'\n')
 }

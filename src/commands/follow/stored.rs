@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::output::write_bytes;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_report::follow::Reporter;
 use walstat_report::follow::state::State;
+use walstat_report::model::follow::HappeningRow;
 
 /// One with all the rows that are remembered has some 30 MB.
 const STATE_BYTES_MAX: u64 = 1 << 30;
@@ -38,7 +40,14 @@ impl Stored {
 
     /// Where it stopped.
     pub fn start(&self) -> Option<StartAt> {
-        self.state.as_ref().map(|state| StartAt::Before(state.position, state.timeline))
+        let before =
+            |state: &State| StartAt::Before { position: state.position, timeline: state.timeline };
+        self.state.as_ref().map(before)
+    }
+
+    /// What happened and could not be told, by the names of those it is to be told to.
+    pub fn take_untold(&mut self) -> BTreeMap<String, Vec<HappeningRow>> {
+        self.state.as_mut().map(|state| std::mem::take(&mut state.untold)).unwrap_or_default()
     }
 
     /// Refuses the state of another cluster.

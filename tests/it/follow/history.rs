@@ -136,7 +136,7 @@ fn a_start_behind_a_segment_asks_for_its_last_record() {
         for before in [FIRST, 6] {
             clear(folder.path());
             (before..=6).for_each(|number| disk.write_segment(folder.path(), number));
-            let mut follower = begin(folder.path(), StartAt::Before(position, 1));
+            let mut follower = begin(folder.path(), StartAt::Before { position, timeline: 1 });
             follower.go_on(disk.start(), 0, last);
             let told = look(&mut follower);
             assert_eq!(told.is_empty(), is_same, "{before} {told:?}");
@@ -214,7 +214,7 @@ fn damage_longer_than_a_look_is_passed_in_several() {
     while told.is_empty() {
         assert!(begun.elapsed() < PATIENCE);
         // The time is up with the first pages.
-        told = follower.look(Instant::now()).expect("WAL").happenings;
+        told = follower.look(Instant::now()).happenings;
         std::thread::sleep(Duration::from_millis(5));
     }
     let [Happening::Damaged { from, to, found }] = told.as_slice() else { panic!("{told:?}") };

@@ -43,14 +43,14 @@ impl Follower {
                 let last = plan.bounds().end;
                 return Err(InputError::Range { path: root, first: start, last });
             }
-            StartAt::Lsn(lsn) | StartAt::Before(lsn, _) => lsn,
+            StartAt::Lsn(lsn) | StartAt::Before { position: lsn, .. } => lsn,
         };
         let bytes = u64::from(plan.geometry.segment_bytes);
         shelf.list(position.0 / bytes).map_err(|error| InputError::io(&root, error))?;
         let kind = plan.taken_for();
         let lineage = match from {
             // A newer one may have begun meanwhile: it is told of.
-            StartAt::Before(_, timeline) => Lineage::of(timeline, &shelf.histories),
+            StartAt::Before { timeline, .. } => Lineage::of(timeline, &shelf.histories),
             _ => plan.lineage.clone(),
         };
         let folder = Folder::new(&root);

@@ -67,25 +67,21 @@ impl Follower {
         Ok(listed)
     }
 
-    /// Tells once that the folder, or a file in it, cannot be read; any other error is one.
-    pub(super) fn note_unreadable(
-        &mut self,
-        error: InputError,
-        look: &mut Look,
-    ) -> Result<(), InputError> {
+    /// Tells once that the folder, or a file in it, may not be read; any other error ends the look.
+    pub(super) fn note_unreadable(&mut self, error: InputError, look: &mut Look) {
         let is_denied = matches!(
             &error,
             InputError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied
         );
         if !is_denied {
-            return Err(error);
+            look.error = Some(error);
+            return;
         }
         if !std::mem::replace(&mut self.folder.is_unreadable, true) {
             let (at, error) = (self.position, error.to_string());
             look.happenings.push(Happening::Unreadable { at, error });
         }
         look.is_at_end = true;
-        Ok(())
     }
 
     /// Tells that the folder can be read again.

@@ -1,8 +1,10 @@
 //! Where following stopped, and what had been counted: written whole, and read back.
 
+use super::super::model::follow::HappeningRow;
 use super::family::Family;
 use super::{Owner, Reporter};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use walstat_analyse::follow::{Following, Stored};
 use walstat_analyse::totals::Totals;
 use walstat_format::block::RelFileLocator;
@@ -39,6 +41,9 @@ pub struct State {
     /// Transactions that go on.
     #[serde(default)]
     open: Stored,
+    /// What happened and could not be told yet, by the names of those it is to be told to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub untold: BTreeMap<String, Vec<HappeningRow>>,
     /// The last key: what is cut off has it not.
     end: bool,
 }
@@ -100,6 +105,7 @@ impl Reporter {
             owners: self.owners.iter().map(|(file, owner)| (*file, owner.clone())).collect(),
             redo,
             open,
+            untold: BTreeMap::new(),
             end: true,
         }
     }
