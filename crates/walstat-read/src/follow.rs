@@ -133,8 +133,8 @@ pub struct Look {
     pub is_at_end: bool,
     /// What happened besides records.
     pub happenings: Vec<Happening>,
-    /// Why it was not read on: a file in the folder cannot be read. What came before that is counted, and what
-    /// happened before it is to be told.
+    /// Why it was not read on: a file in the folder cannot be read. What came before that is counted, and
+    /// what happened before it is to be told.
     pub error: Option<InputError>,
 }
 
@@ -147,39 +147,55 @@ struct Open {
 
 /// Follows the WAL of one folder.
 pub struct Follower {
-    shelf: Shelf,
     folder: Folder,
     kind: InputKind,
     scope: Scope,
     /// The timeline that was asked for: no other one is followed.
     timeline: Option<u32>,
     lineage: Lineage,
+    history: History,
+    progress: Progress,
+    files: Files,
+    trouble: Trouble,
+    /// Nothing was looked at yet.
+    is_new: bool,
+    buffer: Vec<u8>,
+    /// What has counted so far.
+    observer: Observer,
+    /// What lies before a segment that is missing at the start, and is not counted.
+    skipped: Option<Range<Lsn>>,
+}
+
+/// How far reading has come.
+struct Progress {
     start: Option<Lsn>,
     position: Lsn,
     /// The last counted record, if nothing is missing after it.
     last: Option<Last>,
-    history: History,
+    open: Option<Open>,
     newest: Lsn,
     lost_bytes: u64,
     /// Where records are missing from, until the first one after it is known.
     lost_from: Option<Lsn>,
+}
+
+/// The files that the WAL is read from.
+struct Files {
+    shelf: Shelf,
     held: BTreeMap<Key, Held>,
-    /// Nothing was looked at yet.
-    is_new: bool,
-    open: Option<Open>,
-    buffer: Vec<u8>,
-    /// What has counted so far.
-    observer: Observer,
-    /// The files from which the segments since the last counted record were read.
+    /// Those from which the segments since the last counted record were read.
     seen: BTreeMap<Key, Identity>,
-    /// Why the last stretch was not read on.
-    unread: Option<InputError>,
-    /// What lies before a segment that is missing at the start, and is not counted.
-    skipped: Option<Range<Lsn>>,
-    /// Since when a segment is missing.
-    hole_since: Option<Instant>,
+}
+
+/// What keeps reading from going on.
+#[derive(Default)]
+struct Trouble {
     /// Since when the position is the same, and what stands there.
     stuck: Stuck,
+    /// Since when a segment is missing.
+    hole_since: Option<Instant>,
+    /// Why the last stretch was not read on.
+    unread: Option<InputError>,
 }
 
 /// A place that reading does not get beyond.
@@ -214,20 +230,20 @@ impl Follower {
 
     /// Begins with what is written from now on.
     pub fn begin_here(&mut self) {
-        (self.start, self.lost_bytes, self.lost_from) = (None, 0, None);
+        (self.progress.start, self.progress.lost_bytes, self.progress.lost_from) = (None, 0, None);
     }
 
     /// Goes on with what was counted before; `last`: the last record of it.
     pub fn go_on(&mut self, start: Lsn, lost_bytes: u64, last: Option<Last>) {
-        (self.start, self.lost_bytes) = (Some(start), lost_bytes);
-        self.last = last.filter(|last| last.next == self.position);
+        (self.progress.start, self.progress.lost_bytes) = (Some(start), lost_bytes);
+        self.progress.last = last.filter(|last| last.next == self.progress.position);
         // The record may lie in the segment before the position.
-        self.shelf.forget();
+        self.files.shelf.forget();
     }
 
     /// The last counted record, if nothing is missing after it.
     pub fn last(&self) -> Option<Last> {
-        self.last
+        self.progress.last
     }
 
     /// Release, cluster and sizes.
@@ -237,27 +253,27 @@ impl Follower {
 
     /// The timeline that is being read.
     pub fn timeline(&self) -> u32 {
-        self.lineage.of_page(self.position)
+        self.lineage.of_page(self.progress.position)
     }
 
     /// Where the first counted record starts; before there is one, where it will be.
     pub fn start(&self) -> Lsn {
-        self.start.unwrap_or(self.position)
+        self.progress.start.unwrap_or(self.progress.position)
     }
 
     /// After the last counted record.
     pub fn position(&self) -> Lsn {
-        self.position
+        self.progress.position
     }
 
     /// How far the newest byte that there is lies after the position.
     pub fn behind_bytes(&self) -> u64 {
-        self.newest.0.saturating_sub(self.position.0)
+        self.progress.newest.0.saturating_sub(self.progress.position.0)
     }
 
     /// WAL that was gone before it was read.
     pub fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
+        self.progress.lost_bytes
     }
 
     /// What the folder is taken for.
@@ -285,13 +301,13 @@ impl Follower {
         self.folder.is_there() && self.history != History::Other
     }
 
-    /// Reads what is new, until there is nothing more or the time is up. A folder that is not there or may not
-    /// be read is waited for.
+    /// Reads what is new, until there is nothing more or the time is up. A folder that is not there or may
+    /// not be read is waited for.
     #[must_use]
     pub fn look(&mut self, until: Instant) -> Look {
         let mut look = Look::default();
         let looked = self.look_into(until, &mut look);
-        match looked.and_then(|()| self.unread.take().map_or(Ok(()), Err)) {
+        match looked.and_then(|()| self.trouble.unread.take().map_or(Ok(()), Err)) {
             Ok(()) => self.note_readable(&mut look),
             Err(error) => self.note_unreadable(error, &mut look),
         }
@@ -309,18 +325,18 @@ impl Follower {
             return Ok(());
         }
         if std::mem::take(&mut self.is_new) || listed {
-            let copies = &self.shelf.segments;
+            let copies = &self.files.shelf.segments;
             let is_other = |key: &Key, held: &Held| {
                 copies.get(key).is_some_and(|copy| held.is_other_than(&copy.path))
             };
-            let count = self.held.len();
-            self.held.retain(|key, held| !is_other(key, held));
-            if self.held.len() < count && self.history == History::Same {
+            let count = self.files.held.len();
+            self.files.held.retain(|key, held| !is_other(key, held));
+            if self.files.held.len() < count && self.history == History::Same {
                 self.history = History::Unknown;
             }
             self.take_newer_timeline(look);
             self.doubt_history();
-            self.hold_ahead(self.position.0 / self.segment_bytes());
+            self.hold_ahead(self.progress.position.0 / self.segment_bytes());
         }
         if !self.is_same_history(look)? {
             look.is_at_end = true;
@@ -330,7 +346,7 @@ impl Follower {
             let stretch = self.read_stretch(until, false);
             let is_at_end = stretch.is_at_end;
             let moved = self.take(stretch, look);
-            if !is_at_end || self.unread.is_some() {
+            if !is_at_end || self.trouble.unread.is_some() {
                 break;
             }
             if !moved && self.next_links()? == Some(false) {
@@ -355,12 +371,12 @@ impl Follower {
 
     /// The first segment that is listed: that with the record that was counted last.
     fn first_wanted(&self) -> u64 {
-        let last = self.last.map_or(self.position, |last| last.lsn.min(self.position));
-        last.0 / self.segment_bytes()
+        let Progress { position, last, .. } = &self.progress;
+        last.map_or(*position, |last| last.lsn.min(*position)).0 / self.segment_bytes()
     }
 
     fn shelf_root(&self) -> PathBuf {
-        self.shelf.root().to_owned()
+        self.files.shelf.root().to_owned()
     }
 
     fn segment_bytes(&self) -> u64 {
@@ -380,45 +396,46 @@ impl Follower {
 
     /// The next page to be read.
     fn next_page(&self) -> Lsn {
-        self.open.as_ref().map_or_else(|| self.page_of(self.position), |open| open.page)
+        let Progress { position, open, .. } = &self.progress;
+        open.as_ref().map_or_else(|| self.page_of(*position), |open| open.page)
     }
 
     /// Takes over what a stretch has brought; whether there was a record in it.
     fn take(&mut self, stretch: Stretch, look: &mut Look) -> bool {
         let Stretch { run, at, is_followed, newest, .. } = stretch;
-        let last = run.last.filter(|last| last.lsn >= self.position);
+        let last = run.last.filter(|last| last.lsn >= self.progress.position);
         if let Some(first) = run.first_in_range.filter(|_| last.is_some()) {
-            self.start.get_or_insert(first);
+            self.progress.start.get_or_insert(first);
             self.end_of_loss(first, look);
         }
         if let Some(last) = last {
-            (self.position, self.last) = (last.next, Some(last));
+            (self.progress.position, self.progress.last) = (last.next, Some(last));
             let number = self.first_wanted();
-            self.seen.retain(|key, _| key.1 >= number);
+            self.files.seen.retain(|key, _| key.1 >= number);
         }
         let page = u64::from(self.scope.geometry.page_bytes);
-        if self.stuck.at != self.position || self.stuck.since.is_none() {
-            self.stuck = Stuck { at: self.position, ..Stuck::default() };
-            self.stuck.since = Some(Instant::now());
+        if self.trouble.stuck.at != self.progress.position || self.trouble.stuck.since.is_none() {
+            self.trouble.stuck = Stuck { at: self.progress.position, ..Stuck::default() };
+            self.trouble.stuck.since = Some(Instant::now());
         }
         if let Some(gap) = &run.gap {
             let seen = self.page_of(gap.seen_at);
-            self.stuck.is_followed = self.page_of(newest) > seen;
-            self.stuck.found = gap.problem(None, &self.scope.geometry).whole_found();
+            self.trouble.stuck.is_followed = self.page_of(newest) > seen;
+            self.trouble.stuck.found = gap.problem(None, &self.scope.geometry).whole_found();
         }
         let began_in_last = |pending: &Pending| pending.lsn.0 + page >= at.0;
         let pending = run.open.filter(|_| run.gap.is_none());
         let pending = pending.filter(|pending| is_followed || !began_in_last(pending));
-        self.open = pending.map(|pending| Open { pending, page: at });
-        self.newest = newest.max(self.position);
+        self.progress.open = pending.map(|pending| Open { pending, page: at });
+        self.progress.newest = newest.max(self.progress.position);
         self.observer = run.observer;
         last.is_some()
     }
 
     /// The first record after a loss is known.
     fn end_of_loss(&mut self, first: Lsn, look: &mut Look) {
-        if let Some(from) = self.lost_from.take() {
-            self.lost_bytes += first.0.saturating_sub(self.position.0);
+        if let Some(from) = self.progress.lost_from.take() {
+            self.progress.lost_bytes += first.0.saturating_sub(self.progress.position.0);
             look.happenings.push(Happening::Lost { from, to: first });
         }
     }

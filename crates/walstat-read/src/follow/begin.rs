@@ -3,7 +3,7 @@
 use super::folder::Folder;
 use super::same_history::History;
 use super::shelf::Shelf;
-use super::{Follower, StartAt, Stuck};
+use super::{Files, Follower, Progress, StartAt, Trouble};
 use crate::input::discover::Found;
 use crate::input::error::InputError;
 use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
@@ -53,9 +53,8 @@ impl Follower {
             StartAt::Before { timeline, .. } => Lineage::of(timeline, &shelf.histories),
             _ => plan.lineage.clone(),
         };
-        let folder = Folder::new(&root);
         let scope = wanted.clone().scope(plan.geometry);
-        let mut follower = Follower::at(position, shelf, folder, kind, scope, lineage);
+        let mut follower = Follower::at(position, shelf, Taken { kind, scope, lineage });
         follower.timeline = timeline;
         follower.skipped =
             Some(skipped).filter(|skipped| from == StartAt::Oldest && !skipped.is_empty());
@@ -63,40 +62,42 @@ impl Follower {
     }
 
     /// One that stands at a position of these segments, and has not read anything.
-    pub(super) fn at(
-        position: Lsn,
-        shelf: Shelf,
-        folder: Folder,
-        kind: InputKind,
-        scope: Scope,
-        lineage: Lineage,
-    ) -> Follower {
+    pub(super) fn at(position: Lsn, shelf: Shelf, taken: Taken) -> Follower {
+        let Taken { kind, scope, lineage } = taken;
         Follower {
-            folder,
-            shelf,
+            folder: Folder::new(shelf.root()),
             kind,
             scope,
             timeline: None,
             lineage,
-            start: None,
-            position,
-            last: None,
             history: History::default(),
-            newest: position,
-            lost_bytes: 0,
-            lost_from: None,
-            held: BTreeMap::new(),
+            progress: Progress {
+                start: None,
+                position,
+                last: None,
+                open: None,
+                newest: position,
+                lost_bytes: 0,
+                lost_from: None,
+            },
+            files: Files { shelf, held: BTreeMap::new(), seen: BTreeMap::new() },
+            trouble: Trouble::default(),
             is_new: true,
-            open: None,
             buffer: vec![0; WINDOW_BYTES],
             observer: Observer::default(),
-            seen: BTreeMap::new(),
-            unread: None,
             skipped: None,
-            hole_since: None,
-            stuck: Stuck::default(),
         }
     }
+}
+
+/// What the WAL is taken for.
+pub(super) struct Taken {
+    /// What the folder is.
+    pub kind: InputKind,
+    /// What is read of it, and how.
+    pub scope: Scope,
+    /// The timelines that it goes along.
+    pub lineage: Lineage,
 }
 
 /// The folder with the segments.

@@ -50,13 +50,13 @@ impl Folder {
 impl Follower {
     /// Lists what is there from segment `first` on, if it has changed; whether it was listed.
     pub(super) fn list(&mut self, first: u64, look: &mut Look) -> Result<bool, InputError> {
-        let root = self.shelf.root().to_owned();
-        let listed = match self.shelf.refresh(first) {
+        let root = self.files.shelf.root().to_owned();
+        let listed = match self.files.shelf.refresh(first) {
             // Where a server is built anew its folder is away for a while.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.shelf.forget();
+                self.files.shelf.forget();
                 if std::mem::replace(&mut self.folder.state, State::Gone) != State::Gone {
-                    look.happenings.push(Happening::Gone { at: self.position });
+                    look.happenings.push(Happening::Gone { at: self.progress.position });
                 }
                 return Ok(false);
             }
@@ -78,7 +78,7 @@ impl Follower {
             return;
         }
         if !std::mem::replace(&mut self.folder.is_unreadable, true) {
-            let (at, error) = (self.position, error.to_string());
+            let (at, error) = (self.progress.position, error.to_string());
             look.happenings.push(Happening::Unreadable { at, error });
         }
         look.is_at_end = true;
@@ -87,22 +87,22 @@ impl Follower {
     /// Tells that the folder can be read again.
     pub(super) fn note_readable(&mut self, look: &mut Look) {
         if std::mem::take(&mut self.folder.is_unreadable) {
-            look.happenings.push(Happening::Back { at: self.position });
+            look.happenings.push(Happening::Back { at: self.progress.position });
         }
     }
 
     /// Whether a segment that is held open is not in the folder any more.
     fn is_replaced(&self) -> bool {
         self.folder.state != State::There
-            || self.held.iter().any(|(key, held)| {
-                let there = self.shelf.segments.get(key);
+            || self.files.held.iter().any(|(key, held)| {
+                let there = self.files.shelf.segments.get(key);
                 there.is_none_or(|copy| held.is_other_than(&copy.path))
             })
     }
 
     /// Tells once that another cluster's WAL lies where the folder was, or that the folder is there again.
     fn note_cluster(&mut self, look: &mut Look) {
-        let Some(now) = Identity::at(self.shelf.root()) else { return };
+        let Some(now) = Identity::at(self.files.shelf.root()) else { return };
         let now = Some(now);
         if !self.folder.is_doubtful && self.folder.known == now {
             return;
@@ -110,11 +110,11 @@ impl Follower {
         self.folder.is_doubtful = true;
         let ours = self.scope.geometry.system_identifier;
         // Until there is WAL again, nobody knows whose it is.
-        let Some(found) = cluster_of(&self.shelf, ours) else { return };
+        let Some(found) = cluster_of(&self.files.shelf, ours) else { return };
         let state = if found == ours { State::There } else { State::Other };
         (self.folder.known, self.folder.is_doubtful) = (now, false);
         let before = std::mem::replace(&mut self.folder.state, state);
-        let at = self.position;
+        let at = self.progress.position;
         match (before, state) {
             (State::There, State::There) | (State::Other, State::Other) => {}
             (_, State::Other) => {

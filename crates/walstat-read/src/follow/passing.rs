@@ -26,19 +26,22 @@ impl Follower {
     pub(super) fn pass_hole(&mut self, look: &mut Look) -> Result<bool, InputError> {
         let key = self.key_at(self.next_page());
         if self.is_there(key)? && !self.is_recycled(key)? {
-            self.hole_since = None;
+            self.trouble.hole_since = None;
             return Ok(false);
         }
         let Some(later) = self.later_segment(key.1)? else {
-            self.hole_since = None;
+            self.trouble.hole_since = None;
             return Ok(false);
         };
         let settling = if self.kind == InputKind::PgWal { SETTLING } else { ARCHIVE_SETTLING };
-        let since = *self.hole_since.get_or_insert_with(Instant::now);
+        let since = *self.trouble.hole_since.get_or_insert_with(Instant::now);
         if since.elapsed() < settling {
             // It may be there under its name by now.
             let root = self.shelf_root();
-            self.shelf.list(self.first_wanted()).map_err(|error| InputError::io(&root, error))?;
+            self.files
+                .shelf
+                .list(self.first_wanted())
+                .map_err(|error| InputError::io(&root, error))?;
             return Ok(false);
         }
         let next = Lsn(later * self.segment_bytes());
@@ -49,14 +52,14 @@ impl Follower {
 
     /// Counts what lies before `next` as lost.
     fn lose(&mut self, next: Lsn) {
-        self.hole_since = None;
-        (self.open, self.last) = (None, None);
-        self.lost_from.get_or_insert(self.position);
-        self.lost_bytes += next.0.saturating_sub(self.position.0);
+        self.trouble.hole_since = None;
+        (self.progress.open, self.progress.last) = (None, None);
+        self.progress.lost_from.get_or_insert(self.progress.position);
+        self.progress.lost_bytes += next.0.saturating_sub(self.progress.position.0);
         // What was leapt over before was told then.
-        let leapt_to = self.stuck.leapt_to.take();
-        self.observer.lost(leapt_to.map_or(self.position, |at| at.min(next))..next);
-        self.position = next;
+        let leapt_to = self.trouble.stuck.leapt_to.take();
+        self.observer.lost(leapt_to.map_or(self.progress.position, |at| at.min(next))..next);
+        self.progress.position = next;
     }
 
     /// Whether a segment that is held open was recycled, and no other file has its name.
@@ -64,7 +67,7 @@ impl Follower {
         if !self.is_overwritten(key)? && self.has_its_name(key) {
             return Ok(false);
         }
-        self.held.remove(&key);
+        self.files.held.remove(&key);
         Ok(!self.is_there(key)?)
     }
 
@@ -72,9 +75,9 @@ impl Follower {
     fn is_overwritten(&mut self, key: Key) -> Result<bool, InputError> {
         let at = self.next_page();
         let mut head = [0; SHORT_HEADER_BYTES];
-        let Some(held) = self.held.get_mut(&key) else { return Ok(false) };
+        let Some(held) = self.files.held.get_mut(&key) else { return Ok(false) };
         let read = held.read_at(at.0 % u64::from(self.scope.geometry.segment_bytes), &mut head);
-        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
+        let read = read.map_err(|error| InputError::io(self.files.shelf.root(), error))?;
         let header = PageHeader::parse(&head).filter(|_| read == head.len());
         Ok(header.is_some_and(|header| {
             header.magic == self.scope.geometry.version.magic && header.address > at
@@ -88,7 +91,7 @@ impl Follower {
 
     /// The same, and the number of the last one that follows it without a segment between that has none.
     fn later_segments(&mut self, number: u64) -> Result<Option<(u64, u64)>, InputError> {
-        let keys = self.shelf.segments.keys();
+        let keys = self.files.shelf.segments.keys();
         let mut numbers: Vec<u64> = keys.map(|key| key.1).filter(|later| *later > number).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -114,10 +117,10 @@ impl Follower {
     fn has_wal(&mut self, number: u64) -> Result<bool, InputError> {
         let first = Lsn(number * self.segment_bytes());
         let key = self.key_at(first);
-        let was_held = self.held.contains_key(&key);
+        let was_held = self.files.held.contains_key(&key);
         let has_wal = self.is_there(key)? && self.begins_page(key, first)?;
         if !was_held && self.kind == InputKind::PgWal {
-            self.held.remove(&key);
+            self.files.held.remove(&key);
         }
         Ok(has_wal)
     }
@@ -125,10 +128,10 @@ impl Follower {
     /// Takes note of how far the WAL goes that lies beyond a place which reading does not get over.
     pub(super) fn note_beyond(&mut self) -> Result<(), InputError> {
         let number = self.next_page().0 / self.segment_bytes();
-        if (self.hole_since.is_some() || self.has_wal(number + 1)?)
+        if (self.trouble.hole_since.is_some() || self.has_wal(number + 1)?)
             && let Some((_, last)) = self.later_segments(number)?
         {
-            self.newest = self.newest.max(Lsn(last * self.segment_bytes()));
+            self.progress.newest = self.progress.newest.max(Lsn(last * self.segment_bytes()));
         }
         Ok(())
     }
@@ -144,10 +147,12 @@ impl Follower {
             return Ok(false);
         }
         // What is not passed by then is the end.
-        let waits = self.stuck.since.is_some_and(|since| since.elapsed() < 2 * DAMAGE_AFTER);
+        let waits =
+            self.trouble.stuck.since.is_some_and(|since| since.elapsed() < 2 * DAMAGE_AFTER);
         let number = self.next_page().0 / self.segment_bytes();
-        let is_hole = self.hole_since.is_some();
-        Ok(is_hole || waits && (self.stuck.is_followed || self.later_segment(number)?.is_some()))
+        let is_hole = self.trouble.hole_since.is_some();
+        Ok(is_hole
+            || waits && (self.trouble.stuck.is_followed || self.later_segment(number)?.is_some()))
     }
 
     /// Goes on after what no server is writing any more; whether it has got on.
@@ -156,12 +161,12 @@ impl Follower {
         until: Instant,
         look: &mut Look,
     ) -> Result<bool, InputError> {
-        let is_old = self.stuck.since.is_some_and(|since| since.elapsed() > DAMAGE_AFTER);
+        let is_old = self.trouble.stuck.since.is_some_and(|since| since.elapsed() > DAMAGE_AFTER);
         if !is_old {
             return Ok(false);
         }
         let number = self.next_page().0 / self.segment_bytes();
-        if !self.stuck.is_followed && self.later_segment(number)?.is_none() {
+        if !self.trouble.stuck.is_followed && self.later_segment(number)?.is_none() {
             return Ok(false);
         }
         if self.has_last()? == Some(false) {
@@ -170,21 +175,21 @@ impl Follower {
             return Ok(false);
         }
         // What lies before the first record after a loss is told and counted with the loss.
-        let was_lost = self.lost_from.is_some();
-        let from = self.position;
-        let Stuck { found, leapt_to, .. } = self.stuck.clone();
-        let newest = self.newest;
+        let was_lost = self.progress.lost_from.is_some();
+        let from = self.progress.position;
+        let Stuck { found, leapt_to, .. } = self.trouble.stuck.clone();
+        let newest = self.progress.newest;
         let stretch = self.read_stretch(until, true);
         let (first, is_at_end, at) = (stretch.run.first_in_range, stretch.is_at_end, stretch.at);
         let moved = self.take(stretch, look);
         if !moved && !is_at_end {
             // The next look goes on there: what counts is told in the order of the WAL.
             self.observer.lost(leapt_to.unwrap_or(from)..at);
-            self.stuck.leapt_to = Some(at);
-            self.newest = self.newest.max(newest);
+            self.trouble.stuck.leapt_to = Some(at);
+            self.progress.newest = self.progress.newest.max(newest);
             return Ok(true);
         }
-        if !moved && self.unread.is_some() {
+        if !moved && self.trouble.unread.is_some() {
             return Ok(false);
         }
         if !moved {
@@ -197,7 +202,7 @@ impl Follower {
         if was_lost {
             return Ok(true);
         }
-        self.lost_bytes += to.0.saturating_sub(from.0);
+        self.progress.lost_bytes += to.0.saturating_sub(from.0);
         look.happenings.push(Happening::Damaged { from, to, found });
         Ok(true)
     }
@@ -208,22 +213,22 @@ impl Follower {
         if self.timeline.is_some() {
             return;
         }
-        let Some((newer, _)) = self.shelf.newest_history().filter(|(newer, _)| *newer > ours)
+        let Some((newer, _)) = self.files.shelf.newest_history().filter(|(newer, _)| *newer > ours)
         else {
             return;
         };
-        let lineage = Lineage::of(newer, &self.shelf.histories);
+        let lineage = Lineage::of(newer, &self.files.shelf.histories);
         let Some(at) = lineage.leaves(ours) else { return };
-        let counted_to = (at < self.position).then_some(self.position);
+        let counted_to = (at < self.progress.position).then_some(self.progress.position);
         if counted_to.is_some() {
-            (self.position, self.open, self.last) = (at, None, None);
+            (self.progress.position, self.progress.open, self.progress.last) = (at, None, None);
             // What lies before the position was not listed.
-            _ = self.shelf.list(at.0 / self.segment_bytes());
+            _ = self.files.shelf.list(at.0 / self.segment_bytes());
         }
         self.lineage = lineage;
         let still =
             |key: &Key| self.lineage.of_file(key.1, self.scope.geometry.segment_bytes) == key.0;
-        self.held.retain(|key, _| still(key));
+        self.files.held.retain(|key, _| still(key));
         look.happenings.push(Happening::Timeline { timeline: newer, at, counted_to });
     }
 }

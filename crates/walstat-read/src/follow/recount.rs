@@ -1,6 +1,6 @@
 //! WAL that was passed before, or lies before the start, read once more between two places.
 
-use super::folder::Folder;
+use super::begin::Taken;
 use super::shelf::Shelf;
 use super::{Follower, Look};
 use crate::scan::observe::Observe;
@@ -29,12 +29,12 @@ pub enum Recounted<O> {
 impl Follower {
     /// Begins to read once more what lies between two places where records begin or end; `counted` counts it.
     pub fn recount(&self, range: Range<Lsn>, counted: impl Observe) -> Recount {
-        let root = self.shelf.root();
+        let root = self.files.shelf.root();
         let mut shelf = Shelf::new(root, self.scope.geometry.segment_bytes);
         let is_listed = shelf.list(range.start.0 / self.segment_bytes()).is_ok();
         let scope = Scope { end: range.end, ..self.scope.clone() };
-        let (folder, lineage) = (Folder::new(root), self.lineage.clone());
-        let mut beside = Follower::at(range.start, shelf, folder, self.kind, scope, lineage);
+        let taken = Taken { kind: self.kind, scope, lineage: self.lineage.clone() };
+        let mut beside = Follower::at(range.start, shelf, taken);
         beside.count(counted);
         Recount { range, beside: Some(beside).filter(|_| is_listed) }
     }
@@ -60,7 +60,7 @@ impl Recount {
             if !is_at_end {
                 return Recounted::GoesOn;
             }
-            if !moved || beside.unread.is_some() {
+            if !moved || beside.trouble.unread.is_some() {
                 return Recounted::Gone;
             }
         }

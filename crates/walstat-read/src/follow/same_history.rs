@@ -35,14 +35,14 @@ impl Follower {
         };
         let now = if is_same { History::Same } else { History::Other };
         let before = std::mem::replace(&mut self.history, now);
-        let at = self.last.map_or(self.position, |last| last.lsn);
-        let was_read = self.start.is_some();
+        let at = self.progress.last.map_or(self.progress.position, |last| last.lsn);
+        let was_read = self.progress.start.is_some();
         match (before, now) {
             (History::Unknown, History::Other) => {
                 look.happenings.push(Happening::OtherHistory { at, was_read });
             }
             (History::Other, History::Same) => {
-                look.happenings.push(Happening::Back { at: self.position });
+                look.happenings.push(Happening::Back { at: self.progress.position });
             }
             _ => {}
         }
@@ -52,11 +52,11 @@ impl Follower {
     /// Has it looked at again where the file with the record that was counted last was taken away or
     /// replaced.
     pub(super) fn doubt_history(&mut self) {
-        let key = self.last.map(|last| self.key_at(last.lsn));
-        let Some((key, seen)) = key.and_then(|key| Some((key, self.seen.get(&key)?))) else {
+        let key = self.progress.last.map(|last| self.key_at(last.lsn));
+        let Some((key, seen)) = key.and_then(|key| Some((key, self.files.seen.get(&key)?))) else {
             return;
         };
-        let copy = self.shelf.segments.get(&key);
+        let copy = self.files.shelf.segments.get(&key);
         if self.history == History::Same
             && copy.and_then(|copy| Identity::at(&copy.path)).as_ref() != Some(seen)
         {
@@ -66,34 +66,34 @@ impl Follower {
 
     /// Takes note of the file that is read for a segment.
     pub(super) fn note_seen(&mut self, key: Key) {
-        let identity = self.held.get(&key).and_then(|held| held.identity.clone());
-        self.seen.extend(identity.map(|identity| (key, identity)));
+        let identity = self.files.held.get(&key).and_then(|held| held.identity.clone());
+        self.files.seen.extend(identity.map(|identity| (key, identity)));
     }
 
     /// Whether the record that was counted last is where it was; `None`: its segment is not there any more,
     /// or its header goes on in the next page.
     pub(super) fn has_last(&mut self) -> Result<Option<bool>, InputError> {
-        let Some(last) = self.last else { return Ok(None) };
+        let Some(last) = self.progress.last else { return Ok(None) };
         let key = self.key_at(last.lsn);
         let page = u64::from(self.scope.geometry.page_bytes);
         if last.lsn.0 % page + RECORD_HEADER_BYTES as u64 > page {
             return Ok(None);
         }
-        if self.held.contains_key(&key) && !self.has_its_name(key) {
-            if !self.shelf.segments.contains_key(&key) {
+        if self.files.held.contains_key(&key) && !self.has_its_name(key) {
+            if !self.files.shelf.segments.contains_key(&key) {
                 // It was recycled, and may be read on as long as nobody writes over it.
                 return Ok(None);
             }
-            self.held.remove(&key);
+            self.files.held.remove(&key);
         }
         if !self.is_there(key)? {
             return Ok(None);
         }
         let offset = last.lsn.0 % u64::from(self.scope.geometry.segment_bytes);
         let mut header = [0; RECORD_HEADER_BYTES];
-        let Some(held) = self.held.get_mut(&key) else { return Ok(None) };
+        let Some(held) = self.files.held.get_mut(&key) else { return Ok(None) };
         let read = held.read_at(offset, &mut header);
-        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
+        let read = read.map_err(|error| InputError::io(self.files.shelf.root(), error))?;
         let has_last = read == header.len() && RecordHeader::parse(&header) == last.header;
         // Recycled while it was read, it holds later WAL.
         if !has_last && !self.has_its_name(key) {
@@ -106,7 +106,7 @@ impl Follower {
     /// Whether the file that is held open for a segment is the one of that name: what was recycled is not.
     pub(super) fn has_its_name(&mut self, key: Key) -> bool {
         let has_it = |of: &Follower| {
-            let held = of.held.get(&key).zip(of.shelf.segments.get(&key));
+            let held = of.files.held.get(&key).zip(of.files.shelf.segments.get(&key));
             held.is_some_and(|(held, copy)| held.is_at(&copy.path))
         };
         // Where the folder is away nothing has a name.
@@ -114,22 +114,24 @@ impl Follower {
             return true;
         }
         // What is finished is given its name by pg_receivewal. What cannot be listed is told later.
-        _ = self.shelf.list(self.first_wanted());
+        _ = self.files.shelf.list(self.first_wanted());
         has_it(self)
     }
 
     /// Whether the next record links to the one that was counted last, where it begins a page; `None`: that
     /// cannot be told.
     pub(super) fn next_links(&mut self) -> Result<Option<bool>, InputError> {
-        let (at, key) = (self.position, self.key_at(self.position));
-        let Some(last) = self.last.filter(|_| at == self.page_of(at)) else { return Ok(None) };
+        let (at, key) = (self.progress.position, self.key_at(self.progress.position));
+        let Some(last) = self.progress.last.filter(|_| at == self.page_of(at)) else {
+            return Ok(None);
+        };
         if !self.is_there(key)? || !self.begins_page(key, at)? || !self.is_page_whole(key, at)? {
             return Ok(None);
         }
         let mut head = [0; LONG_HEADER_BYTES + RECORD_HEADER_BYTES];
-        let Some(held) = self.held.get_mut(&key) else { return Ok(None) };
+        let Some(held) = self.files.held.get_mut(&key) else { return Ok(None) };
         let read = held.read_at(at.0 % u64::from(self.scope.geometry.segment_bytes), &mut head);
-        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
+        let read = read.map_err(|error| InputError::io(self.files.shelf.root(), error))?;
         let Some(page) = PageHeader::parse(&head).filter(|_| read == head.len()) else {
             return Ok(None);
         };
@@ -143,7 +145,7 @@ impl Follower {
 
     /// Whether nobody writes into a page any more.
     fn is_page_whole(&mut self, key: Key, at: Lsn) -> Result<bool, InputError> {
-        let copy = self.shelf.segments.get(&key);
+        let copy = self.files.shelf.segments.get(&key);
         if self.kind != InputKind::PgWal
             && copy.is_some_and(|copy| copy.standing != Standing::Partial)
         {
@@ -155,9 +157,9 @@ impl Follower {
 
     /// Whether all segments that are there lie before the one that reading has come to the end of.
     fn is_ahead(&self) -> bool {
-        let position = self.last.map_or(self.position, |last| last.next);
+        let position = self.progress.last.map_or(self.progress.position, |last| last.next);
         let number =
             Lsn(position.0.saturating_sub(1)).0 / u64::from(self.scope.geometry.segment_bytes);
-        self.shelf.newest().is_some_and(|newest| newest < number)
+        self.files.shelf.newest().is_some_and(|newest| newest < number)
     }
 }

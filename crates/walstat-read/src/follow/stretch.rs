@@ -42,33 +42,33 @@ impl Follower {
 
     /// Whether a segment is there; it is opened if it is.
     pub(super) fn is_there(&mut self, key: Key) -> Result<bool, InputError> {
-        if self.held.contains_key(&key) {
+        if self.files.held.contains_key(&key) {
             return Ok(true);
         }
-        let Some(copy) = self.shelf.segments.get(&key) else { return Ok(false) };
+        let Some(copy) = self.files.shelf.segments.get(&key) else { return Ok(false) };
         let may_grow = self.kind == InputKind::PgWal;
         let held = Held::open(copy, &self.scope.geometry, may_grow);
         let held = held.map_err(|error| InputError::io(&copy.path, error))?;
-        Ok(held.map(|held| self.held.insert(key, held)).is_some())
+        Ok(held.map(|held| self.files.held.insert(key, held)).is_some())
     }
 
     /// Reads from the next page on, as far as there is WAL that can be read; `leaps`: over what is no WAL to
     /// the next record, from where the last leap ended.
     pub(super) fn read_stretch(&mut self, until: Instant, leaps: bool) -> Stretch {
-        let scope = Scope { start: self.position, ..self.scope.clone() };
+        let scope = Scope { start: self.progress.position, ..self.scope.clone() };
         let next_page = self.next_page();
-        let leapt_to = self.stuck.leapt_to.filter(|_| leaps);
+        let leapt_to = self.trouble.stuck.leapt_to.filter(|_| leaps);
         let from = leapt_to.unwrap_or(next_page);
         let observer = std::mem::take(&mut self.observer);
-        let pending = self.open.take().map(|open| open.pending);
+        let pending = self.progress.open.take().map(|open| open.pending);
         let end = Lsn(u64::MAX - 1);
         let reader = Reader::new(&scope, from, end, observer);
-        let mut reader = if leaps { reader } else { reader.following(pending, self.last) };
-        let newest = self.position;
+        let mut reader = if leaps { reader } else { reader.following(pending, self.progress.last) };
+        let newest = self.progress.position;
         let mut walk = Walk { at: from, is_followed: false, is_at_end: true, newest };
         // What was read before is counted all the same.
         if let Err(error) = self.walk(&mut reader, &mut walk, until, leaps) {
-            self.unread = Some(error);
+            self.trouble.unread = Some(error);
         }
         let run = reader.finish();
         let Walk { at, is_followed, is_at_end, newest } = walk;
@@ -92,7 +92,7 @@ impl Follower {
             if begun.replace(key) != Some(key) {
                 reader.begin_segment(key.0);
                 self.note_seen(key);
-                self.held.retain(|held, _| held.1 >= key.1);
+                self.files.held.retain(|held, _| held.1 >= key.1);
             }
             let (bytes, is_followed) = self.fill(key, walk.at, leaps)?;
             walk.is_followed = is_followed;
@@ -165,7 +165,7 @@ impl Follower {
         let is_followed = match self.is_there(key) {
             Ok(is_there) => is_there && self.begins_page(key, next)?,
             Err(error) => {
-                self.unread = Some(error);
+                self.trouble.unread = Some(error);
                 false
             }
         };
@@ -173,9 +173,9 @@ impl Follower {
     }
 
     fn read_at(&mut self, key: Key, offset: u64, place: Range<usize>) -> Result<usize, InputError> {
-        let Some(held) = self.held.get_mut(&key) else { return Ok(0) };
+        let Some(held) = self.files.held.get_mut(&key) else { return Ok(0) };
         let window = self.buffer.get_mut(place).unwrap_or_default();
-        let path = || self.shelf.segments.get(&key).map(|copy| copy.path.clone());
+        let path = || self.files.shelf.segments.get(&key).map(|copy| copy.path.clone());
         held.read_at(offset, window)
             .map_err(|error| InputError::io(&path().unwrap_or_default(), error))
     }
@@ -184,9 +184,9 @@ impl Follower {
     pub(super) fn begins_page(&mut self, key: Key, at: Lsn) -> Result<bool, InputError> {
         let offset = at.0 % self.segment_bytes();
         let mut head = [0; LONG_HEADER_BYTES];
-        let Some(held) = self.held.get_mut(&key) else { return Ok(false) };
+        let Some(held) = self.files.held.get_mut(&key) else { return Ok(false) };
         let read = held.read_at(offset, &mut head);
-        let read = read.map_err(|error| InputError::io(self.shelf.root(), error))?;
+        let read = read.map_err(|error| InputError::io(self.files.shelf.root(), error))?;
         Ok(read == head.len() && self.is_page(key, at, &head))
     }
 
