@@ -71,7 +71,7 @@ impl Teller {
             database_drop: ended.database_drop,
             dropped: ended.dropped,
         };
-        self.whole(&whole, Some(commits));
+        self.whole(&whole);
     }
 
     /// All transactions that have not ended where the WAL does.
@@ -109,11 +109,16 @@ impl Teller {
                 database_drop,
                 dropped: Box::default(),
             };
-            self.whole(&whole, None);
+            self.whole(&whole);
         }
     }
 
-    fn whole(&mut self, whole: &Whole, commits: Option<bool>) {
+    fn whole(&mut self, whole: &Whole) {
+        let commits = match whole.outcome {
+            TransactionOutcome::Committed => Some(true),
+            TransactionOutcome::Aborted => Some(false),
+            TransactionOutcome::Prepared | TransactionOutcome::Open => None,
+        };
         let deeds = self.history.ended(&whole.xids, commits);
         self.unknown += deeds.unknown;
         self.unexplained.extend(self.unexplained_by(whole, &deeds));
