@@ -1,8 +1,9 @@
 //! Writes WAL of very many relations or transactions, without a server, to measure what reading them
 //! takes of memory and time.
 //!
-//! Usage: `scale_wal DIRECTORY relations|transactions|open COUNT`; segments have 1 MB. A relation has
-//! two inserts, in two blocks; a transaction an insert and its commit, or no end.
+//! Usage: `scale_wal DIRECTORY relations|transactions|kinds|overlapping|open COUNT`; segments have 1 MB. A
+//! relation has two inserts, in two blocks; a transaction an insert and its commit, or no end. Of kinds there
+//! are 100,000, of two inserts each; of transactions that overlap 200,000 are open at a time.
 
 #![allow(dead_code, reason = "the builder of the tests can do more than this needs")]
 
@@ -21,13 +22,16 @@ use std::process::ExitCode;
 /// The first xid, and the first file number.
 const FIRST: u32 = 16_384;
 
+/// So many transactions that overlap are open at a time.
+const OVERLAPPING: u32 = 200_000;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let directory = arguments.next().map(PathBuf::from);
     let kind = arguments.next().and_then(|kind| kind.into_string().ok());
     let count = arguments.next().and_then(|text| text.to_str()?.parse::<u32>().ok());
     let (Some(directory), Some(kind), Some(count)) = (directory, kind, count) else {
-        eprintln!("usage: scale_wal DIRECTORY relations|transactions|open COUNT");
+        eprintln!("usage: scale_wal DIRECTORY relations|transactions|kinds|overlapping|open COUNT");
         return ExitCode::from(2);
     };
     write(&directory, &kind, count);
@@ -43,10 +47,19 @@ fn insert(relfilenode: u32, number: u32, xid: u32) -> Rec {
 fn records(kind: &str, number: u32) -> Vec<Rec> {
     let id = FIRST + number;
     // A commit: its time, and nothing else.
-    let commit = Rec { xid: id, main: vec![1; 8], ..Rec::new(TRANSACTION, 0x00, 0) };
+    let commit = |xid| Rec { xid, main: vec![1; 8], ..Rec::new(TRANSACTION, 0x00, 0) };
     match kind {
         "relations" => [0, 1].map(|block| insert(id, block, 700)).into(),
-        "transactions" => vec![insert(FIRST + number % 50, number % 1000, id), commit],
+        "transactions" => vec![insert(FIRST + number % 50, number % 1000, id), commit(id)],
+        "kinds" => {
+            let (table, other) = (number % 400, number / 400 % 250);
+            let inserts = [FIRST + table, FIRST + 400 + other].map(|file| insert(file, 0, id));
+            inserts.into_iter().chain([commit(id)]).collect()
+        }
+        "overlapping" => {
+            let ended = number.checked_sub(OVERLAPPING).map(|ended| commit(FIRST + ended));
+            Some(insert(FIRST + number % 50, number % 1000, id)).into_iter().chain(ended).collect()
+        }
         _ => vec![insert(FIRST + number % 50, number % 1000, id)],
     }
 }

@@ -8,10 +8,10 @@
 //! result does not depend on how the WAL was divided.
 
 use super::amounts::Amounts;
-use super::block_set::BlockSet;
 use super::distribution::Distribution;
 use super::finished_transactions::{FinishedTransaction, TransactionOutcome};
 use super::fork_table::{ForkKey, ForkTable};
+use super::low_set::{LowSet, bits};
 use hashbrown::hash_map::EntryRef;
 use hashbrown::{Equivalent, HashMap};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use std::cmp::Reverse;
 use walstat_format::block::RelFileLocator;
 use walstat_format::by_key;
 use walstat_format::payload::heap::OPCODE_MASK;
+use walstat_format::payload::heap::delete_flag::IS_SUPER;
 use walstat_format::payload::{Time, heap, heap2, rmgr_info, xlog};
 use walstat_format::record::Record;
 use walstat_format::rmgr;
@@ -51,16 +52,17 @@ impl RowOperation {
 
     /// What a record does, if it is about rows that a transaction sees.
     #[inline(always)]
-    pub(crate) fn of(rmgr: u8, info: u8) -> Option<RowOperation> {
-        match rmgr {
-            rmgr::HEAP => match info & OPCODE_MASK {
+    pub(crate) fn of(record: &Record<'_>) -> Option<RowOperation> {
+        let opcode = record.header.info & OPCODE_MASK;
+        match record.header.rmgr {
+            rmgr::HEAP => match opcode {
                 heap::INSERT => Some(RowOperation::Insert),
                 heap::UPDATE | heap::HOT_UPDATE | heap::INPLACE => Some(RowOperation::Update),
-                heap::DELETE => Some(RowOperation::Delete),
+                heap::DELETE => deletes_a_row(record).then_some(RowOperation::Delete),
                 heap::LOCK => Some(RowOperation::Lock),
                 _ => None,
             },
-            rmgr::HEAP2 => match info & OPCODE_MASK {
+            rmgr::HEAP2 => match opcode {
                 heap2::MULTI_INSERT => Some(RowOperation::Insert),
                 heap2::LOCK_UPDATED => Some(RowOperation::Lock),
                 _ => None,
@@ -70,55 +72,42 @@ impl RowOperation {
     }
 }
 
-/// What a transaction has done so far: operations by the numbers of files. Of the first files, which most
-/// transactions are about, a bit each.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Work {
-    first: u64,
-    others: BlockSet<FEW>,
+/// Whether a row is deleted: an insertion that is taken back is no row that anybody had.
+fn deletes_a_row(record: &Record<'_>) -> bool {
+    let main_data = record.main_data().unwrap_or_default();
+    heap::Delete::parse(&main_data).is_some_and(|delete| delete.flags & IS_SUPER == 0)
 }
 
-/// So many operations of a transaction on other files are kept as they are.
+/// What a transaction has done so far: operations by the numbers of files.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Work(pub(crate) LowSet<FEW>);
+
+/// So many operations of a transaction beyond the first files are kept as they are.
 const FEW: usize = 6;
 
 impl Work {
     /// Takes note of an operation on a file.
     #[inline(always)]
     pub(crate) fn note(&mut self, file: u32, operation: RowOperation) {
-        self.insert(file << RowOperation::BITS | operation as u32);
-    }
-
-    #[inline(always)]
-    fn insert(&mut self, code: u32) {
-        match 1u64.checked_shl(code) {
-            Some(bit) => self.first |= bit,
-            None => self.others.insert(code),
-        }
-    }
-
-    /// Adds what another did.
-    pub(crate) fn merge(&mut self, other: Work) {
-        self.first |= other.first;
-        self.others.merge(other.others);
+        self.0.insert(file << RowOperation::BITS | operation as u32);
     }
 
     /// The same where files have other numbers.
     pub(crate) fn renumber(&mut self, files: &[u32]) {
-        let Work { first, others } = std::mem::take(self);
-        renumbered(first, others.iter(), files).for_each(|code| self.insert(code));
+        self.0 = renumbered(self.0.iter(), files).collect();
     }
 
     /// Hands all of it on.
     fn with_codes<T>(&self, take: impl FnOnce(CodesRef<'_>) -> T) -> T {
-        let first = self.first;
+        let first = self.0.first;
         let mut few = [0; FEW];
-        if let Some(numbers) = self.others.few() {
+        if let Some(numbers) = self.0.few_others() {
             let others = &mut few[..numbers.len()];
             others.copy_from_slice(numbers);
             others.sort_unstable();
             return take(CodesRef { first, others });
         }
-        let mut others: Vec<u32> = self.others.iter().collect();
+        let mut others: Vec<u32> = self.0.others().collect();
         others.sort_unstable();
         others.dedup();
         take(CodesRef { first, others: &others })
@@ -163,22 +152,9 @@ impl From<CodesRef<'_>> for Codes {
     }
 }
 
-/// The numbers of bits, ascending.
-fn bits(mut left: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = left.trailing_zeros();
-        left &= left.checked_sub(1)?;
-        Some(bit)
-    })
-}
-
 /// Operations where files have other numbers.
-fn renumbered(
-    first: u64,
-    others: impl Iterator<Item = u32>,
-    files: &[u32],
-) -> impl Iterator<Item = u32> {
-    bits(first).chain(others).filter_map(|code| {
+fn renumbered(codes: impl Iterator<Item = u32>, files: &[u32]) -> impl Iterator<Item = u32> {
+    codes.filter_map(|code| {
         let file = files.get((code >> RowOperation::BITS) as usize)?;
         Some(file << RowOperation::BITS | code & ((1 << RowOperation::BITS) - 1))
     })
@@ -325,9 +301,7 @@ impl Kinds {
     /// Adds what a later run has seen, in which relations have the numbers `files`.
     pub(crate) fn merge(&mut self, later: Kinds, files: &[u32]) {
         for (codes, sums) in later.kinds {
-            let mut work = Work::default();
-            let others = codes.others.iter().copied();
-            renumbered(codes.first, others, files).for_each(|code| work.insert(code));
+            let work = Work(renumbered(codes.iter(), files).collect());
             work.with_codes(|codes| self.sums(codes).merge(sums));
         }
         self.other.merge(later.other);

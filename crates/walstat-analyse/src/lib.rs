@@ -59,6 +59,7 @@ pub mod kind;
 pub mod kind_sample;
 pub mod large_transactions;
 pub mod leaf;
+mod low_set;
 mod names;
 mod open_events;
 mod operation;

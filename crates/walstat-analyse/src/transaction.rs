@@ -4,9 +4,9 @@
 //! What has ended and can get nothing more is kept as a row of its own
 //! ([`super::finished_transactions`]); all else is kept by the xid of the records.
 
+mod ended_parts;
 mod ended_xids;
 mod family;
-mod file_set;
 mod finished;
 mod generations;
 mod part;
@@ -209,7 +209,7 @@ impl Transactions {
             last = Some((relation, file));
         }
         if self.finished.kinds.is_some()
-            && let Some(operation) = RowOperation::of(record.header.rmgr, record.header.info)
+            && let Some(operation) = RowOperation::of(record)
             && let Some(file) = table
         {
             part.work.note(file, operation);
@@ -251,7 +251,8 @@ impl Transactions {
             if outcome != TransactionOutcome::Prepared {
                 self.generations.ended(place);
                 if self.generations.is_due() {
-                    self.settle();
+                    self.generations.make_room(&mut self.finished);
+                    self.end_batch();
                 }
             }
         } else if rmgr == rmgr::TRANSACTION && info & xact::OPCODE_MASK == xact::ASSIGNMENT {
@@ -284,6 +285,12 @@ impl Transactions {
         let end = End::parse(info, &main_data, record.version)?;
         let xid = end.prepared_xid.unwrap_or(record.header.xid);
         Some(EndOf::new(xid, end.commits, end.time))
+    }
+
+    /// Parts have other places now, and kinds may be more.
+    fn end_batch(&mut self) {
+        self.finished.kinds.iter_mut().for_each(|kinds| kinds.limit(&self.files));
+        self.current = Current::default();
     }
 
     /// Takes note of the subtransactions that end with a transaction, or are prepared with it.
@@ -365,7 +372,7 @@ impl Observe for Transactions {
 
     fn merge(&mut self, later: Transactions) {
         let files: Vec<u32> = later.files.iter().map(|(key, ())| self.files.number(*key)).collect();
-        self.generations.merge(later.generations, &files);
+        self.generations.merge(later.generations, &files, &mut self.finished);
         self.current = Current::default();
         self.finished.merge(later.finished, &files);
         self.without_transaction.add(&later.without_transaction);
@@ -373,11 +380,12 @@ impl Observe for Transactions {
 
     fn settle(&mut self) {
         self.generations.settle(&mut self.finished);
-        self.finished.kinds.iter_mut().for_each(|kinds| kinds.limit(&self.files));
-        self.current = Current::default();
+        self.end_batch();
     }
 
     fn shrink(&mut self) {
+        self.generations.make_room(&mut self.finished);
+        self.end_batch();
         self.generations.shrink();
     }
 }
@@ -422,13 +430,12 @@ impl Transactions {
         part.end = record.end;
         let file = self.files.number(ForkKey { relation: mark.relation(), fork: 0 });
         part.files.insert(file);
-        if self.finished.kinds.is_some()
-            && let Some(operation) = RowOperation::of(rmgr, info)
-            && mark.fork() == 0
-        {
-            part.work.note(file, operation);
-        }
-        self.current.streak = (rmgr == rmgr::HEAP).then_some(Streak { rmgr, info, mark });
+        let asks_for_work = self.finished.kinds.is_some() && mark.fork() == 0;
+        let operation = RowOperation::of(record).filter(|_| asks_for_work);
+        operation.into_iter().for_each(|operation| part.work.note(file, operation));
+        // What did nothing to rows does not speak for what follows it.
+        let is_streak = rmgr == rmgr::HEAP && (operation.is_some() || !asks_for_work);
+        self.current.streak = is_streak.then_some(Streak { rmgr, info, mark });
         true
     }
 }

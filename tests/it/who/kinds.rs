@@ -1,6 +1,8 @@
 //! Kinds of transactions add up, and say of transactions what the transactions themselves say.
 
 use super::{NUMBERS, json, number, numbers, rows, sum};
+use crate::common::builder::{Form, Wal};
+use crate::common::record::{Block, HEAP, Rec, TRANSACTION};
 use crate::support::fixtures::{sample, sample_names};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,6 +41,36 @@ fn kinds_are_the_transactions_and_all_other_records_of_every_fixture() {
     }
     assert!(unclear_ones > 10, "{unclear_ones} aborted transactions of which it is not known");
     assert!(told > 100, "{told} kinds in all fixtures");
+}
+
+/// Of two that insert the same key at once with ON CONFLICT, one takes its row back (`XLH_DELETE_IS_SUPER`).
+#[test]
+fn an_insertion_that_is_taken_back_deletes_nothing() {
+    const DELETE: u8 = 0x10;
+    const IS_SUPER: u8 = 0x08;
+    let mut wal = Wal::new(Form::of("15"), 1);
+    let delete = |xid, flags| {
+        let main = vec![0, 0, 0, 0, 1, 0, 0, flags];
+        Rec { xid, main, ..Rec::new(HEAP, DELETE, 0) }.block(Block::new(0))
+    };
+    let insert = |xid| Rec { xid, ..Rec::new(HEAP, 0x00, 3) }.block(Block::new(0).data(10));
+    let commit = |xid| Rec { xid, main: vec![1; 8], ..Rec::new(TRANSACTION, 0x00, 0) };
+    for record in [
+        insert(700),
+        delete(700, IS_SUPER),
+        commit(700),
+        // The next row of the same block is one that there was.
+        delete(701, IS_SUPER),
+        delete(701, 0),
+        commit(701),
+    ] {
+        wal.add(&record);
+    }
+    let folder = wal.finish().write();
+    let report = json(folder.path(), &["--stats=kind"]);
+    let told: BTreeSet<&str> =
+        rows(&report, "kinds").iter().filter_map(|row| row["kind"].as_str()).collect();
+    assert_eq!(told, BTreeSet::from(["DELETE 1663/5/16384", "INSERT 1663/5/16384"]));
 }
 
 #[test]

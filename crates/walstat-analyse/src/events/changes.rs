@@ -1,11 +1,11 @@
 //! How records change rows, and sums of it.
 
-use serde::{Deserialize, Serialize};
+use crate::kind::RowOperation;
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::heap::delete_flag::IS_SUPER;
+use walstat_format::payload::heap;
 use walstat_format::payload::heap2::MultiInsert;
-use walstat_format::payload::{heap, heap2};
 use walstat_format::record::Record;
+use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr;
 
 /// How rows are changed, as an index.
@@ -22,23 +22,21 @@ impl RowChange {
 
     /// What a record of Heap or Heap2 does to rows, and to how many.
     pub(super) fn of(record: &Record<'_>) -> Option<(RowChange, u64)> {
-        let opcode = record.header.info & heap::OPCODE_MASK;
-        if record.header.rmgr == rmgr::HEAP2 {
-            let main_data = record.main_data().filter(|_| opcode == heap2::MULTI_INSERT)?;
-            let insert = MultiInsert::parse(record.header.info, &main_data)?;
-            return Some((RowChange::Insert, u64::from(insert.count)));
+        let RecordHeader { rmgr, info, .. } = record.header;
+        let change = match RowOperation::of(record)? {
+            RowOperation::Insert => RowChange::Insert,
+            // In place, the row stays the same version.
+            RowOperation::Update if info & heap::OPCODE_MASK == heap::INPLACE => return None,
+            RowOperation::Update => RowChange::Update,
+            RowOperation::Delete => RowChange::Delete,
+            RowOperation::Lock => return None,
+        };
+        if rmgr == rmgr::HEAP {
+            return Some((change, 1));
         }
-        match opcode {
-            heap::INSERT => Some((RowChange::Insert, 1)),
-            heap::UPDATE | heap::HOT_UPDATE => Some((RowChange::Update, 1)),
-            heap::DELETE => {
-                // An insertion that is taken back is no row that anybody had.
-                let main_data = record.main_data()?;
-                let is_row = heap::Delete::parse(&main_data)?.flags & IS_SUPER == 0;
-                is_row.then_some((RowChange::Delete, 1))
-            }
-            _ => None,
-        }
+        let main_data = record.main_data()?;
+        let rows = MultiInsert::parse(info, &main_data)?.count;
+        Some((change, u64::from(rows)))
     }
 
     /// What a record of Heap does to one row, if its `xl_info` alone tells; with that.
@@ -51,7 +49,7 @@ impl RowChange {
 }
 
 /// Changes of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub rows: u64,
     /// Bytes of their records.

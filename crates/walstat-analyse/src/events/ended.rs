@@ -2,13 +2,12 @@
 
 use super::file_works::FileWorks;
 use super::work::Work;
-use serde::{Deserialize, Serialize};
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
 /// How a transaction ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// With a record that says so.
     Recorded {
@@ -25,7 +24,7 @@ pub(super) enum End {
 }
 
 /// A transaction that has ended.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct Ended {
     /// Where the record begins that ends it.
     pub lsn: Lsn,
@@ -42,7 +41,7 @@ pub(super) struct Ended {
 }
 
 /// What was known when a transaction ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Before {
     /// The newest xid.
     pub newest_xid: Option<u32>,

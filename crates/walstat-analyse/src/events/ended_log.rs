@@ -1,6 +1,6 @@
-//! Transactions that have ended in a part of the WAL, in few bytes each: until what came before is known,
-//! none can be left out, for any of them may have begun there. Nearly all have begun here, did nothing worth
-//! telling and are passed over later: for these nothing is encoded.
+//! Transactions that have ended in a part of the WAL: until what came before is known, none can be left out,
+//! for any of them may have begun there. Nearly all have begun here, did nothing worth telling and are passed
+//! over later: these are kept in few bytes each.
 
 use super::changes::{Changes, RowChange};
 use super::ended::{Before, End, Ended};
@@ -15,8 +15,8 @@ pub(super) struct EndedLog {
     plain: Vec<Plain>,
     /// Of those the files, one after the other.
     files: Vec<PlainFile>,
-    /// All others, encoded.
-    others: Vec<u8>,
+    /// All others.
+    others: Vec<Ended>,
 }
 
 /// A transaction without subtransactions that wrote rows and pages of few files, and nothing else.
@@ -49,7 +49,7 @@ pub(super) enum Logged<'l> {
     /// In a few words.
     Plain(PlainEnded<'l>),
     /// Any other.
-    Other(Box<Ended>),
+    Other(&'l Ended),
 }
 
 /// A plain transaction, and what was known when it ended.
@@ -59,41 +59,45 @@ pub(super) struct PlainEnded<'l> {
     before: Before,
 }
 
+/// A transaction that ends, and nothing that belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedAlone<'w> {
+    /// Where the record begins that ends it.
+    pub lsn: Lsn,
+    pub xid: u32,
+    pub end: End,
+    pub newest_xid: Option<u32>,
+    pub files: &'w FileWorks,
+    /// Whether it may be worth telling if it has not begun before.
+    pub is_of_interest: bool,
+}
+
 impl EndedLog {
     /// Adds the next one.
-    pub(super) fn push(&mut self, ended: &Ended) {
-        let bytes = std::mem::take(&mut self.others);
-        // Nothing in it is of a kind that cannot be written.
-        self.others = postcard::to_extend(ended, bytes).unwrap_or_default();
+    pub(super) fn push(&mut self, ended: Ended) {
+        self.others.push(ended);
     }
 
-    /// Adds the next one, of which nothing is to be said but what it did to `files`, if that can be said in a
+    /// Adds the next one, of which nothing is to be said but what it did to files, if that can be said in a
     /// few words; whether it is added.
-    pub(super) fn push_plain(
-        &mut self,
-        (lsn, xid, end): (Lsn, u32, End),
-        newest_xid: Option<u32>,
-        files: &FileWorks,
-        is_of_interest: bool,
-    ) -> bool {
+    pub(super) fn push_plain(&mut self, ended: EndedAlone<'_>) -> bool {
+        let EndedAlone { lsn, xid, end, newest_xid, files, is_of_interest } = ended;
         let End::Recorded { commits, time, was_prepared: false } = end else { return false };
         let len = self.files.len();
-        let is_told = files.iter().all(|(file, work)| self.push_file(*file, work));
-        match u32::try_from(self.files.len()) {
-            Ok(files_end) if is_told => {
-                let newest_xid = newest_xid.unwrap_or_default();
-                let plain =
-                    Plain { lsn, time, xid, newest_xid, files_end, commits, is_of_interest };
-                self.plain.push(plain);
-                true
-            }
-            _ => {
-                self.files.truncate(len);
-                false
-            }
+        let mut is_told = true;
+        for (file, work) in files.iter() {
+            is_told = is_told && self.push_file(*file, work);
         }
+        let Some(files_end) = u32::try_from(self.files.len()).ok().filter(|_| is_told) else {
+            self.files.truncate(len);
+            return false;
+        };
+        let newest_xid = newest_xid.unwrap_or_default();
+        self.plain.push(Plain { lsn, time, xid, newest_xid, files_end, commits, is_of_interest });
+        true
     }
 
+    /// Adds what was done to a file; `false`: that cannot be said in a few words.
     fn push_file(&mut self, file: RelFileLocator, work: &FileWork) -> bool {
         let mut of_pages = work.bytes;
         for change in RowChange::ALL {
@@ -118,18 +122,18 @@ impl EndedLog {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = Logged<'_>> {
-        let mut others = self.others().peekable();
+        let mut others = self.others.iter().peekable();
         let mut plain = self.plain.iter().peekable();
         let (mut begin, mut before) = (0, Before::default());
         std::iter::from_fn(move || {
             let is_plain_next =
-                |plain: &&Plain| others.peek().is_none_or(|other: &Ended| plain.lsn < other.lsn);
+                |plain: &&Plain| others.peek().is_none_or(|other| plain.lsn < other.lsn);
             let Some(plain) = plain.next_if(is_plain_next) else {
                 let other = others.next()?;
                 if let End::Recorded { time, .. } = other.end {
                     before.tick(time);
                 }
-                return Some(Logged::Other(Box::new(other)));
+                return Some(Logged::Other(other));
             };
             let end = plain.files_end as usize;
             let files = self.files.get(begin..end).unwrap_or_default();
@@ -138,15 +142,6 @@ impl EndedLog {
             let ended = PlainEnded { plain, files, before: Before { newest_xid, ..before } };
             before.tick(plain.time);
             Some(Logged::Plain(ended))
-        })
-    }
-
-    fn others(&self) -> impl Iterator<Item = Ended> {
-        let mut rest = self.others.as_slice();
-        std::iter::from_fn(move || {
-            let (ended, after) = postcard::take_from_bytes(rest).ok()?;
-            rest = after;
-            Some(ended)
         })
     }
 
@@ -179,7 +174,7 @@ impl Logged<'_> {
     pub(super) fn into_ended(self) -> Ended {
         match self {
             Logged::Plain(ended) => ended.into_ended(),
-            Logged::Other(ended) => *ended,
+            Logged::Other(ended) => ended.clone(),
         }
     }
 }
@@ -243,6 +238,11 @@ mod tests {
         }
     }
 
+    fn alone(ended: &Ended) -> EndedAlone<'_> {
+        let Ended { lsn, xid, end, ref files, before, .. } = *ended;
+        EndedAlone { lsn, xid, end, newest_xid: before.newest_xid, files, is_of_interest: false }
+    }
+
     /// Every third is logged as any other is.
     #[test]
     fn what_comes_out_is_what_went_in() {
@@ -252,10 +252,11 @@ mod tests {
             before.see(xid - xid % 5);
             let ended = ended(xid, before);
             if xid % 3 == 0 {
-                log.push(&ended);
+                log.push(ended.clone());
             } else {
-                let what = (ended.lsn, xid, ended.end);
-                assert!(log.push_plain(what, before.newest_xid, &ended.files, xid % 4 == 0));
+                assert!(
+                    log.push_plain(EndedAlone { is_of_interest: xid % 4 == 0, ..alone(&ended) })
+                );
             }
             let End::Recorded { time, .. } = ended.end else { continue };
             before.tick(time);
@@ -272,14 +273,13 @@ mod tests {
     #[test]
     fn what_takes_many_words_is_not_plain_and_leaves_nothing_behind() {
         let mut log = EndedLog::default();
-        let lost = (Lsn(8), 700, End::Lost);
-        assert!(!log.push_plain(lost, None, &works(700), false));
-        let of = |ended: Ended| (ended.lsn, ended.xid, ended.end);
+        let ended = ended(700, Before::default());
+        assert!(!log.push_plain(EndedAlone { end: End::Lost, ..alone(&ended) }));
         let (mut many, mut emptied) = (works(700), works(700));
         many.of(file(8)).bytes = 1 << 32;
         emptied.of(file(8)).emptied = Some(Lsn(16));
-        for files in [many, emptied] {
-            assert!(!log.push_plain(of(ended(700, Before::default())), None, &files, false));
+        for files in [&many, &emptied] {
+            assert!(!log.push_plain(EndedAlone { files, ..alone(&ended) }));
         }
         assert!(log.files.is_empty() && log.iter().next().is_none());
     }

@@ -3,12 +3,11 @@
 
 use super::changes::{Changes, RowChange};
 use hashbrown::HashMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 
 /// What is done to a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FileWork {
     /// By [`RowChange`].
     changes: [Changes; 3],
@@ -117,23 +116,6 @@ impl FileWorks {
     }
 }
 
-/// The rows alone, in their order.
-impl Serialize for FileWorks {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.rows.serialize(to)
-    }
-}
-
-impl<'de> Deserialize<'de> for FileWorks {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut works = FileWorks::default();
-        for (file, work) in Vec::<(RelFileLocator, FileWork)>::deserialize(from)? {
-            works.of(file).add(&work);
-        }
-        Ok(works)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,10 +129,8 @@ mod tests {
                 works.of(file(number)).bytes += u64::from(number) + turn;
             }
         }
-        let copied: FileWorks =
-            postcard::from_bytes(&postcard::to_stdvec(&works).unwrap()).unwrap();
         let mut sum = FileWorks::default();
-        sum.add(copied);
+        sum.add(works.clone());
         sum.add(works);
         let rows: Vec<_> = sum.into_rows().map(|(file, work)| (file, work.bytes)).collect();
         let expected = (0..100).map(|number| (file(number), 2 * (3 * u64::from(number) + 3)));

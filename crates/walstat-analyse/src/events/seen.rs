@@ -3,7 +3,7 @@
 use super::changes::{Changes, RowChange};
 use super::deed::Places;
 use super::ended::{Before, End, Ended};
-use super::ended_log::EndedLog;
+use super::ended_log::{EndedAlone, EndedLog};
 use super::file_works::FileWorks;
 use super::in_flight::InFlight;
 use super::told::Teller;
@@ -152,14 +152,15 @@ impl Events {
             if *is_first {
                 return !is_of_interest;
             }
-            let (what, newest_xid) = ((lsn, xid, end), before.newest_xid);
-            work.is_plain() && log.push_plain(what, newest_xid, &work.files, is_of_interest)
+            let (newest_xid, files) = (before.newest_xid, &work.files);
+            let ended = EndedAlone { lsn, xid, end, newest_xid, files, is_of_interest };
+            work.is_plain() && log.push_plain(ended)
         })
     }
 
     fn keep(&mut self, ended: Ended) {
         if !self.is_first {
-            self.log.push(&ended);
+            self.log.push(ended);
         } else if ended.is_of_interest(self.min_rows) {
             self.ended.push(ended);
         }

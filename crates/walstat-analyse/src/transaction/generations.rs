@@ -16,12 +16,12 @@
 
 mod open;
 
-use super::ended_xids::EndedXids;
+use super::ended_parts::EndedParts;
 use super::family::{self, Fate};
 use super::finished::Finished;
 use super::part::{Before, Claim, End, Part};
 use crate::fork_table::ForkTable;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -53,9 +53,8 @@ pub(super) struct Generations {
     /// each in turn.
     #[serde(skip)]
     recent: [u32; RECENT],
-    /// Xids whose last part has ended and was handed on.
-    #[serde(skip)]
-    ended: EndedXids,
+    /// What has ended and is not among the parts any more.
+    ended: EndedParts,
     /// Xids whose last part has aborted, and nothing else is known of it.
     unclaimed: BTreeSet<u32>,
     /// The oldest running xids, as records say them.
@@ -94,7 +93,7 @@ impl Generations {
                 Some(part) if part.ended != End::None => Last::Ended(*place),
                 _ => Last::Open(*place),
             },
-            None if self.ended.contains(xid) => Last::HandedOn,
+            None if self.ended.xids.contains(xid) => Last::HandedOn,
             None => Last::Unknown,
         }
     }
@@ -136,7 +135,7 @@ impl Generations {
                 false
             }
             Last::HandedOn => {
-                self.ended.remove(xid);
+                self.ended.xids.remove(xid);
                 false
             }
             Last::Unknown => !self.is_first,
@@ -228,12 +227,23 @@ impl Generations {
     }
 
     /// Adds what a later run has seen, in which relations have the numbers `files`.
-    pub(super) fn merge(&mut self, later: Generations, files: &[u32]) {
-        let Generations { mut parts, oldest_running, known, .. } = later;
+    pub(super) fn merge(&mut self, later: Generations, files: &[u32], finished: &mut Finished) {
+        let Generations { parts, ended, oldest_running, known, .. } = later;
         if self.known.is_empty() {
             self.known = known;
         }
+        let has_same_files = files.iter().zip(0..).all(|(ours, theirs)| *ours == theirs);
+        let renumber = |part: &mut Part| {
+            if !has_same_files {
+                part.renumber(files);
+            }
+        };
         let unclaimed: Vec<(u32, u32)> = self.unclaimed_places().collect();
+        // Each is the first part of its xid there.
+        for mut part in ended.iter() {
+            renumber(&mut part);
+            self.merge_ended(part, finished);
+        }
         // A parent may stand behind what belongs to it: all places first.
         let places: Vec<Option<Place>> = parts.iter().map(|part| self.place_for(part)).collect();
         let moved = |old: u32| places.get(old as usize)?.as_ref().and_then(Place::of_part);
@@ -251,31 +261,45 @@ impl Generations {
                 part.is_sealed |= !is_last || covers(&oldest_running, xid);
             }
         }
-        let has_same_files = files.iter().zip(0..).all(|(ours, theirs)| *ours == theirs);
-        for (part, place) in parts.iter_mut().zip(&places) {
-            let Some(Place { part: Some(ours), before, is_new }) = place else { continue };
-            let Some(ours) = self.parts.get_mut(*ours as usize) else { continue };
+        for (mut part, place) in parts.into_iter().zip(&places) {
+            let Some(place) = place else { continue };
             part.move_claims(moved);
-            if !has_same_files {
-                part.renumber(files);
-            }
-            if before.is_some() {
-                part.before = Before::default();
-            } else if covers(&self.oldest_running, part.xid) {
-                part.before.first = None;
-            }
-            if *is_new && self.is_first {
-                // Nothing of it is here yet, nor can be said of it before.
-                part.begin();
-                std::mem::swap(ours, part);
-            } else {
-                ours.join(std::mem::replace(part, Part::new(part.xid, part.start)));
-            }
+            renumber(&mut part);
+            self.join(part, place);
         }
         if !self.is_first {
             self.oldest_running.extend(oldest_running);
         }
         self.find_unclaimed();
+    }
+
+    /// Adds a part that has ended in a later run, and that nothing belongs to.
+    fn merge_ended(&mut self, part: Part, finished: &mut Finished) {
+        if matches!(self.last(part.xid), Last::Unknown) {
+            self.ended.xids.insert(part.xid);
+            self.ended.take(&part, self.is_first.then_some(finished));
+        } else if let Some(place) = self.place_for(&part) {
+            self.join(part, &place);
+        }
+    }
+
+    /// Puts a part of a later run where it belongs.
+    fn join(&mut self, mut part: Part, place: &Place) {
+        let Place { part: Some(ours), before, is_new } = place else { return };
+        if before.is_some() {
+            part.before = Before::default();
+        } else if covers(&self.oldest_running, part.xid) {
+            part.before.first = None;
+        }
+        let is_first = self.is_first;
+        let Some(ours) = self.part(*ours) else { return };
+        if *is_new && is_first {
+            // Nothing of it is here yet, nor can be said of it before.
+            part.begin();
+            *ours = part;
+        } else {
+            ours.join(part);
+        }
     }
 
     /// Where a part of a later run belongs.
@@ -290,7 +314,7 @@ impl Generations {
                 return Some(Place { part: Some(place), before: None, is_new: false });
             }
             Last::Ended(place) => (Some(place), part.is_alive),
-            Last::HandedOn => (Some(u32::MAX), part.is_alive && self.ended.remove(xid)),
+            Last::HandedOn => (Some(u32::MAX), part.is_alive && self.ended.xids.remove(xid)),
             Last::Unknown => (None, true),
         };
         let is_before = before.is_none() && !self.is_first;
@@ -315,10 +339,21 @@ impl Generations {
 
     /// Nothing earlier can come: what was said of the parts before the first record is about those
     /// parts that are here.
-    fn begin(&mut self) {
+    fn begin(&mut self, finished: &mut Finished) {
         self.is_first = true;
         self.oldest_running.clear();
         let mut first: HashMap<u32, u32> = HashMap::new();
+        let named: HashSet<u32> = self.known.iter().flat_map(|known| [known.0, known.1]).collect();
+        for part in self.ended.take_kept().iter() {
+            if named.contains(&part.xid) {
+                let place = self.parts.len() as u32;
+                self.by_xid.entry(part.xid).or_insert(place);
+                first.insert(part.xid, place);
+                self.parts.push(part);
+            } else {
+                finished.add(&part);
+            }
+        }
         for (part, place) in self.parts.iter_mut().zip(0..) {
             first.entry(part.xid).or_insert(place);
             part.begin();
@@ -336,16 +371,35 @@ impl Generations {
         self.find_unclaimed();
     }
 
-    /// Whether there are so many parts that those that have ended should be handed on, and may be.
+    /// Whether there are so many parts that those that have ended should go elsewhere.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
-        self.is_first && self.parts.len() >= self.due
+        self.parts.len() >= self.due
+    }
+
+    /// What has ended goes elsewhere, as far as it may.
+    pub(super) fn make_room(&mut self, finished: &mut Finished) {
+        if self.is_first {
+            self.settle(finished);
+        } else {
+            // What something belongs to is found among the parts.
+            let places = self.parts.iter().flat_map(Part::claimed);
+            let parents = places.filter_map(|place| self.parts.get(place as usize));
+            let parents: HashSet<u32> = parents.map(|part| part.xid).collect();
+            let stays = |part: &Part| !EndedParts::can_take(part) || parents.contains(&part.xid);
+            self.hand_on(finished, stays);
+            self.be_due_later();
+        }
+    }
+
+    fn be_due_later(&mut self) {
+        self.due = self.parts.len() / 4 * 5 + BATCH;
     }
 
     /// Hands on what is final: nothing earlier can come any more.
     pub(super) fn settle(&mut self, finished: &mut Finished) {
         if !self.is_first {
-            self.begin();
+            self.begin(finished);
         }
         self.hand_on(finished, |part| !part.is_final());
         if self.parts.len() > OPEN_MAX {
@@ -355,7 +409,7 @@ impl Generations {
             finished.rows.is_exact = false;
             self.hand_on(finished, |part| part.end > middle);
         }
-        self.due = self.parts.len() / 4 * 5 + BATCH;
+        self.be_due_later();
     }
 
     /// Whether a record of an xid was counted, its end for one.
@@ -371,8 +425,8 @@ impl Generations {
 
     /// Forgets which transactions have ended, where they are many: nothing is said of them any more.
     pub(super) fn forget_ended(&mut self) {
-        if self.ended.len() > ENDED_MAX {
-            self.ended.clear();
+        if self.ended.xids.len() > ENDED_MAX {
+            self.ended.xids.clear();
         }
     }
 
@@ -392,6 +446,7 @@ impl Generations {
     /// Takes no more memory than it needs.
     pub(super) fn shrink(&mut self) {
         self.parts.shrink_to_fit();
+        self.ended.shrink();
         self.by_xid.shrink_to_fit();
     }
 
@@ -404,7 +459,7 @@ impl Generations {
     /// Hands on transactions with all that belongs to them, but for those of which a part stays.
     fn hand_on(&mut self, finished: &mut Finished, stays: impl Fn(&Part) -> bool) {
         let mut fates = family::fold(&mut self.parts, &stays).into_iter().peekable();
-        let Generations { parts, by_xid, ended, unclaimed, .. } = self;
+        let Generations { parts, by_xid, ended, unclaimed, is_first, .. } = self;
         let mut places = Vec::with_capacity(parts.len());
         let mut staying = 0;
         parts.retain(|part| {
@@ -422,13 +477,13 @@ impl Generations {
             }
             if by_xid.get(&part.xid) == Some(&old) {
                 by_xid.remove(&part.xid);
-                ended.insert(part.xid);
+                ended.xids.insert(part.xid);
                 if part.is_unclaimed() {
                     unclaimed.remove(&part.xid);
                 }
             }
             if fate != Some(Fate::Folded) {
-                finished.add(part);
+                ended.take(part, is_first.then_some(&mut *finished));
             }
             false
         });

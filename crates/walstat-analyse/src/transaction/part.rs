@@ -1,9 +1,9 @@
 //! The records of one xid.
 
-use super::file_set::FileSet;
 use crate::amounts::Amounts;
 use crate::finished_transactions::{FinishedTransaction, TransactionOutcome};
 use crate::kind::Work;
+use crate::low_set::LowSet;
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -66,7 +66,7 @@ pub(super) struct Part {
     /// Bytes of those of them that were rolled back.
     pub aborted_bytes: u64,
     /// Numbers of the relations that the records refer to.
-    pub files: FileSet,
+    pub files: LowSet<2>,
     /// What the records did to rows, if that is asked for.
     pub work: Work,
     /// Whether and how it has ended.
@@ -99,7 +99,7 @@ impl Part {
             end_time: None,
             subtransactions: 0,
             aborted_bytes: 0,
-            files: FileSet::default(),
+            files: LowSet::default(),
             work: Work::default(),
             ended: End::None,
             parent: None,
@@ -140,7 +140,7 @@ impl Part {
     pub(super) fn join(&mut self, later: Part) {
         self.fold(&later);
         self.files.merge(later.files);
-        self.work.merge(later.work);
+        self.work.0.merge(later.work.0);
         self.subtransactions += later.subtransactions;
         self.aborted_bytes += later.aborted_bytes;
         if later.outcome > self.outcome {
@@ -161,9 +161,8 @@ impl Part {
 
     /// The same where relations have other numbers.
     pub(super) fn renumber(&mut self, files: &[u32]) {
-        let known = std::mem::take(&mut self.files);
-        let renumbered = known.iter().filter_map(|file| files.get(file as usize));
-        renumbered.for_each(|file| self.files.insert(*file));
+        let renumbered = self.files.iter().filter_map(|file| files.get(file as usize).copied());
+        self.files = renumbered.collect();
         self.work.renumber(files);
     }
 
@@ -173,6 +172,16 @@ impl Part {
         self.before.parent = self.before.parent.and_then(&to);
         self.before.first = self.before.first.and_then(|claim| claim.moved(&to));
         self.after = self.after.and_then(|claim| claim.moved(&to));
+    }
+
+    /// The places of what records say that it belongs to.
+    pub(super) fn claimed(&self) -> impl Iterator<Item = u32> {
+        let of = |claim| match claim {
+            Some(Claim::Parent(place)) => Some(place),
+            Some(Claim::TopLevel) | None => None,
+        };
+        let Before { first, parent, .. } = self.before;
+        [self.parent, parent, of(first), of(self.after)].into_iter().flatten()
     }
 
     /// Whether it has aborted, and nothing else is known of it, nor comes it too late.
@@ -220,7 +229,7 @@ impl Part {
         self.fold(&sub);
         self.aborted_bytes += if is_lost { sub.amounts.total_bytes() } else { sub.aborted_bytes };
         self.files.merge(sub.files);
-        self.work.merge(sub.work);
+        self.work.0.merge(sub.work.0);
         self.subtransactions += sub.subtransactions + u32::from(sub.amounts.count > 0);
     }
 

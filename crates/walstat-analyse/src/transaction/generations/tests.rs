@@ -52,16 +52,19 @@ fn end(to: &mut Generations, xid: u32, subs: &[u32], outcome: TransactionOutcome
 }
 
 /// What comes of records in runs that end after those whose bit is set in `cuts`.
-fn rows_in_runs(records: &[Said], cuts: u32, settles: bool) -> Vec<Row> {
+fn rows_in_runs(records: &[Said], cuts: u32, settles: bool, makes_room: bool) -> Vec<Row> {
     let (mut all, mut run) = (None::<Generations>, Generations::default());
     let mut finished = Finished::of(FinishedRows::new(100, Order::Xid));
     for (number, said) in records.iter().enumerate() {
         say(&mut run, *said, Lsn(number as u64 * 8));
+        if makes_room {
+            run.make_room(&mut finished);
+        }
         if cuts >> number & 1 == 1 || number + 1 == records.len() {
             let later = std::mem::take(&mut run);
             match &mut all {
                 None => all = Some(later),
-                Some(all) => all.merge(later, &[]),
+                Some(all) => all.merge(later, &[], &mut finished),
             }
             let all = all.as_mut().filter(|_| settles);
             all.into_iter().for_each(|all| all.settle(&mut finished));
@@ -81,9 +84,10 @@ fn rows_in_runs(records: &[Said], cuts: u32, settles: bool) -> Vec<Row> {
 #[track_caller]
 fn comes_to(records: &[Said], expected: &[Row]) {
     for cuts in 0..1 << (records.len() - 1) {
-        for settles in [false, true] {
-            let rows = rows_in_runs(records, cuts, settles);
-            assert_eq!(rows, expected, "runs {cuts:b}, settled {settles}: {records:?}");
+        for (settles, makes_room) in [(false, false), (true, false), (false, true), (true, true)] {
+            let rows = rows_in_runs(records, cuts, settles, makes_room);
+            let how = format!("runs {cuts:b}, settled {settles}, room made {makes_room}");
+            assert_eq!(rows, expected, "{how}: {records:?}");
         }
     }
 }
@@ -159,6 +163,35 @@ fn where_nothing_comes_before_memory_is_that_of_what_goes_on() {
     let summary = finished.rows.summary;
     assert_eq!((summary.open, summary.aborted), (1, 99));
     assert_eq!(summary.committed + summary.subtransactions, 99_990 - 99);
+}
+
+/// Any of them may have begun before, and one has.
+#[test]
+fn where_something_may_come_before_what_has_committed_is_no_part_any_more() {
+    let mut finished = Finished::of(FinishedRows::new(10, Order::Xid));
+    let (mut all, mut later) = (Generations::default(), Generations::default());
+    all.settle(&mut finished);
+    say(&mut all, Writes(500), Lsn(8));
+    let mut most = 0;
+    for xid in 10..100_000 {
+        say(&mut later, Writes(xid), Lsn(16));
+        say(&mut later, Commits(xid, &[]), Lsn(16));
+        if later.is_due() {
+            later.make_room(&mut finished);
+        }
+        most = most.max(later.parts.len());
+    }
+    assert!(most < 2000, "{most}");
+    // As a partial result has it.
+    let written = postcard::to_stdvec(&later).expect("bytes");
+    let mut later: Generations = postcard::from_bytes(&written).expect("what was written");
+    assert!(later.has_seen(10) && !later.has_seen(9));
+    later.merge(Generations::default(), &[], &mut finished);
+    all.merge(later, &[], &mut finished);
+    assert!(all.parts.len() < 2000);
+    all.finish(&mut finished);
+    let summary = finished.rows.summary;
+    assert_eq!((summary.committed, summary.amounts.count), (99_990, 2 * 99_990 + 1));
 }
 
 /// Half of all xids are older than one.
