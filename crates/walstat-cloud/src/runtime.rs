@@ -5,8 +5,9 @@ use crate::options::options;
 use std::future::Future;
 use std::io;
 use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 static HANDLE: OnceLock<Result<Handle, String>> = OnceLock::new();
@@ -16,7 +17,8 @@ static REQUESTS: OnceLock<Semaphore> = OnceLock::new();
 #[derive(Debug)]
 pub(crate) struct Task<T> {
     work: JoinHandle<()>,
-    done: oneshot::Receiver<T>,
+    // Not one of tokio's: waiting for those panics where the reader runs in a runtime of its own.
+    done: Receiver<T>,
 }
 
 impl<T> Drop for Task<T> {
@@ -31,7 +33,7 @@ pub(crate) fn spawn<T: Send + 'static>(
 ) -> io::Result<Task<T>> {
     let handle = HANDLE.get_or_init(|| start().map_err(|error| error.to_string()));
     let handle = handle.as_ref().map_err(|error| io::Error::other(error.clone()))?;
-    let (tell, done) = oneshot::channel();
+    let (tell, done) = channel();
     let work = handle.spawn(async move {
         // Nobody may wait any more.
         let _ = tell.send(work.await);
@@ -49,11 +51,8 @@ fn start() -> io::Result<Handle> {
 
 impl<T> Task<T> {
     /// Waits for what comes of it.
-    pub(crate) fn wait(mut self) -> io::Result<T> {
-        // Taken out of the task, because dropping the task aborts the work.
-        let (_, nothing) = oneshot::channel();
-        let done = std::mem::replace(&mut self.done, nothing);
-        done.blocking_recv().map_err(|_| io::Error::other("a request ended without an answer"))
+    pub(crate) fn wait(self) -> io::Result<T> {
+        self.done.recv().map_err(|_| io::Error::other("a request ended without an answer"))
     }
 }
 
@@ -67,4 +66,16 @@ pub(crate) fn wait_for<T: Send + 'static>(
 /// One permit for each request that may be under way.
 pub(crate) fn requests() -> &'static Semaphore {
     REQUESTS.get_or_init(|| Semaphore::new(options().connections.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_a_runtime_of_its_own_may_wait_too() {
+        let own = Builder::new_current_thread().build().expect("a runtime");
+        let came = own.block_on(async { wait_for(async { 7 }) });
+        assert_eq!(came.expect("an answer"), 7);
+    }
 }
