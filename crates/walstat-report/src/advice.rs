@@ -3,12 +3,10 @@
 //! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
 //! is silent, its evidence, what to do and at what price, when to ignore it, its source.
 
-mod bulk_updates;
-mod copied_databases;
 mod fewer_checkpoints;
-mod non_hot_updates;
 mod order;
 mod rules;
+mod workloads;
 
 use super::model::finding::{AdvisedSetting, Finding, SettingChange};
 use super::model::threshold::Threshold;

@@ -20,7 +20,7 @@
 
 use super::{commits, evidence, label, plain_finding};
 use crate::advice::Rule;
-use crate::advice::copied_databases::{copied_bytes, copied_databases};
+use crate::advice::workloads::copied_databases::{copied_bytes, copied_databases};
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
@@ -141,7 +141,7 @@ fn made_and_dropped(catalogs: &[&WholeTableRow]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advice::copied_databases::tests::copied;
+    use crate::advice::workloads::copied_databases::tests::copied;
     use crate::model::table::RecordRow;
     use crate::model::{Numbers, Sums, sample};
 

@@ -35,8 +35,10 @@ use super::{
     worst_tables,
 };
 use crate::advice::Rule;
-use crate::advice::bulk_updates::BulkUpdates;
-use crate::advice::non_hot_updates::{Split, prices, saved, saved_of, split_of, tenths_for};
+use crate::advice::workloads::bulk_updates::BulkUpdates;
+use crate::advice::workloads::non_hot_updates::{
+    Split, prices, saved, saved_of, split_of, tenths_for,
+};
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
@@ -524,9 +526,9 @@ mod tests {
 
     #[test]
     fn updates_of_a_whole_table_are_not_cured_by_room() {
-        let report = crate::advice::bulk_updates::tests::updated(150_000, 2800);
+        let report = crate::advice::workloads::bulk_updates::tests::updated(150_000, 2800);
         assert!(check(&report).is_none());
-        let few = crate::advice::bulk_updates::tests::updated(20_000, 4000);
+        let few = crate::advice::workloads::bulk_updates::tests::updated(20_000, 4000);
         assert!(check(&few).is_some());
     }
 }

@@ -25,8 +25,8 @@
 
 use super::{evidence, plain_finding};
 use crate::advice::Rule;
-use crate::advice::bulk_updates::{BulkUpdates, table_of};
-use crate::advice::copied_databases::CopiedDatabases;
+use crate::advice::workloads::bulk_updates::{BulkUpdates, table_of};
+use crate::advice::workloads::copied_databases::CopiedDatabases;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::large::{LargeWork, LargeWorkRow};
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn updates_of_a_whole_table_again_and_again_are_told_as_such() {
-        let report = crate::advice::bulk_updates::tests::updated(150_000, 2800);
+        let report = crate::advice::workloads::bulk_updates::tests::updated(150_000, 2800);
         let finding = check(&report).expect("a finding");
         assert!(finding.title.starts_with("4 updates of public.prices wrote"), "{}", finding.title);
         let told = &finding.advice[0];
@@ -496,7 +496,7 @@ mod tests {
     /// Three of them were told as one build of an index.
     #[test]
     fn databases_that_are_copied_are_told_together() {
-        let mut report = crate::advice::copied_databases::tests::copied(3, 60);
+        let mut report = crate::advice::workloads::copied_databases::tests::copied(3, 60);
         report.large_work = Some(vec![row(LargeWork::NewPages, 1, 30 << 20)]);
         let finding = check(&report).expect("a finding");
         assert!(finding.title.contains("wrote 60 MB"), "{}", finding.title);

@@ -1,7 +1,7 @@
 //! Updates of a good part of a table in one transaction: room in the pages does not help these, since there
 //! is none for all rows of a page at once.
 
-use super::rules::label;
+use crate::advice::rules::label;
 use crate::model::Report;
 use crate::model::large::{LargeWork, LargeWorkRow};
 use crate::model::table::TableRow;
@@ -18,19 +18,22 @@ const ROW_HEADER_BYTES: u64 = 28;
 
 /// Large transactions that updated one table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BulkUpdates {
+pub(in crate::advice) struct BulkUpdates {
     /// How many rows each updated, about.
-    pub(super) rows_each: u64,
+    pub(in crate::advice) rows_each: u64,
     /// The share of all updates of the table that they made.
-    pub(super) share: f64,
+    pub(in crate::advice) share: f64,
     /// All that the table wrote.
-    pub(super) table_bytes: u64,
+    pub(in crate::advice) table_bytes: u64,
     is_bulk: bool,
 }
 
 impl BulkUpdates {
     /// Of a table; `None` if no large transaction updated it.
-    pub(super) fn of_table(report: &Report, table: &WholeTableRow) -> Option<BulkUpdates> {
+    pub(in crate::advice) fn of_table(
+        report: &Report,
+        table: &WholeTableRow,
+    ) -> Option<BulkUpdates> {
         // Whether its database belongs to its name depends on all tables, so that is asked of few.
         let (short, whole) = (table.label(), OnceCell::new());
         let is_of_table = |work: &&LargeWorkRow| {
@@ -43,7 +46,7 @@ impl BulkUpdates {
     }
 
     /// Those that a row tells of; `None` if its table is not known.
-    pub(super) fn of_work(report: &Report, work: &LargeWorkRow) -> Option<BulkUpdates> {
+    pub(in crate::advice) fn of_work(report: &Report, work: &LargeWorkRow) -> Option<BulkUpdates> {
         let table = table_of(report, work).filter(|_| is_update(&work))?;
         BulkUpdates::measured(report, work, table)
     }
@@ -73,13 +76,16 @@ impl BulkUpdates {
     }
 
     /// Whether they are most of the updates of the table, and room in its pages would not help them.
-    pub(super) fn are_most(&self) -> bool {
+    pub(in crate::advice) fn are_most(&self) -> bool {
         self.is_bulk && self.share >= MOSTLY
     }
 }
 
 /// The table that a row is about; `None` if it is not known.
-pub(super) fn table_of<'r>(report: &'r Report, work: &LargeWorkRow) -> Option<&'r WholeTableRow> {
+pub(in crate::advice) fn table_of<'r>(
+    report: &'r Report,
+    work: &LargeWorkRow,
+) -> Option<&'r WholeTableRow> {
     let name = work.table.as_ref()?;
     let tables = report.tables.as_ref()?;
     let labelling = tables.labelling();
@@ -91,7 +97,7 @@ fn is_update(work: &&LargeWorkRow) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::advice) mod tests {
     use super::*;
     use crate::model::update::{UpdateBytes, UpdateCost};
     use crate::model::who::Part;

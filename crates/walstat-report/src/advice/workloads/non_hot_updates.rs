@@ -1,6 +1,6 @@
 //! Updates that are not HOT: why, what they cost, and what there would be without them.
 
-use super::rules::{LEAST_SHARE, LOCK_BYTES};
+use crate::advice::rules::{LEAST_SHARE, LOCK_BYTES};
 use crate::model::Report;
 use crate::model::filters::Filters;
 use crate::model::update::UpdateCost;
@@ -15,19 +15,19 @@ const MOST_TENTHS: u64 = 5;
 
 /// Updates that are not HOT, by what would cure them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Split {
+pub(in crate::advice) struct Split {
     /// They changed an indexed column.
-    pub(super) indexed: f64,
+    pub(in crate::advice) indexed: f64,
     /// They found no room in their page, and changed no indexed column.
-    pub(super) no_room: f64,
+    pub(in crate::advice) no_room: f64,
     /// They found no room; whether they changed an indexed column, nobody knows.
-    pub(super) unknown: f64,
+    pub(in crate::advice) unknown: f64,
 }
 
 impl Split {
     /// Of a table. An update that stayed in its page and was not HOT changed an indexed column; among
     /// those that left it for want of room as many did as among those that had room.
-    pub(super) fn of(row: &WholeTableRow) -> Split {
+    pub(in crate::advice) fn of(row: &WholeTableRow) -> Split {
         let had_room = row.updates.saturating_sub(row.updates_new_page);
         let stayed = had_room.saturating_sub(row.hot_updates) as f64;
         let moved = row.updates_new_page as f64;
@@ -46,13 +46,13 @@ impl Split {
     }
 
     /// Whether room cures a good part of them, or may.
-    pub(super) fn has_use_of_room(&self) -> bool {
+    pub(in crate::advice) fn has_use_of_room(&self) -> bool {
         let moved = self.no_room + self.unknown;
         moved > 0.0 && moved >= LEAST_SHARE * (moved + self.indexed)
     }
 
     /// What helps, what cures more first; both where nothing is known.
-    pub(super) fn choose(&self, indexes: String, room: String) -> Vec<String> {
+    pub(in crate::advice) fn choose(&self, indexes: String, room: String) -> Vec<String> {
         let is_known = *self != Split::default();
         let indexes = Some(indexes).filter(|_| !is_known || self.has_indexed());
         let room = Some(room).filter(|_| !is_known || self.has_use_of_room());
@@ -64,13 +64,13 @@ impl Split {
     }
 
     /// Whether anybody changes an indexed column, as far as is known.
-    pub(super) fn has_indexed(&self) -> bool {
+    pub(in crate::advice) fn has_indexed(&self) -> bool {
         let all = self.indexed + self.no_room + self.unknown;
         self.indexed > 0.0 && self.indexed >= LEAST_SHARE * all
     }
 }
 
-pub(super) fn split_of(rows: &[&WholeTableRow]) -> Split {
+pub(in crate::advice) fn split_of(rows: &[&WholeTableRow]) -> Split {
     let mut all = Split::default();
     rows.iter().for_each(|row| all.add(Split::of(row)));
     all
@@ -85,7 +85,10 @@ fn is_partly_seen(filters: &Filters) -> bool {
 }
 
 /// What a HOT update of a table costs without images, and any other, where there were enough of them.
-pub(super) fn prices(report: &Report, row: &WholeTableRow) -> (Option<f64>, Option<f64>) {
+pub(in crate::advice) fn prices(
+    report: &Report,
+    row: &WholeTableRow,
+) -> (Option<f64>, Option<f64>) {
     if is_partly_seen(&report.input.filters) {
         return (None, None);
     }
@@ -99,7 +102,7 @@ pub(super) fn prices(report: &Report, row: &WholeTableRow) -> (Option<f64>, Opti
 
 /// Bytes that HOT updates of these tables would have saved at most: how many of them a page has room for, and
 /// which indexes can be dropped, nobody knows. `None` where it is not known what an update costs.
-pub(super) fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
+pub(in crate::advice) fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
     if is_partly_seen(&report.input.filters) {
         return None;
     }
@@ -111,7 +114,7 @@ pub(super) fn saved(report: &Report, rows: &[&WholeTableRow]) -> Option<u64> {
 /// where it is room that they want, the lock of the row before it is moved, and what its own record, with the
 /// image of the page that the row goes to, has more than that of a HOT one without an image. The image of the
 /// page that the row leaves stands with that lock, and comes all the same, but for the room in it.
-pub(super) fn saved_of(report: &Report, row: &WholeTableRow) -> f64 {
+pub(in crate::advice) fn saved_of(report: &Report, row: &WholeTableRow) -> f64 {
     let split = Split::of(row);
     let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };
     let changed = if split.has_indexed() { split.indexed } else { 0.0 };
@@ -136,7 +139,7 @@ fn holes(report: &Report, row: &WholeTableRow, moved: f64) -> f64 {
 }
 
 /// Room for a row at least, of a table, in tenths of a page.
-pub(super) fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
+pub(in crate::advice) fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
     let page_bytes = u64::from(report.data_page_bytes());
     let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
     let row_bytes = heap_bytes / row.updates_new_page.max(1);

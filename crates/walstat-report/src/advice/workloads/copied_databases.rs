@@ -10,16 +10,16 @@ const CATALOGS: u64 = 20;
 
 /// All of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CopiedDatabases {
+pub(in crate::advice) struct CopiedDatabases {
     /// How many.
-    pub(super) count: u64,
+    pub(in crate::advice) count: u64,
     /// What copying them wrote.
-    pub(super) bytes: u64,
+    pub(in crate::advice) bytes: u64,
 }
 
 impl CopiedDatabases {
     /// Those of a report; `None` if there is none, or their catalogs are not known.
-    pub(super) fn of(report: &Report) -> Option<CopiedDatabases> {
+    pub(in crate::advice) fn of(report: &Report) -> Option<CopiedDatabases> {
         let databases = copied_databases(report);
         let rows = report.tables.iter().flat_map(|tables| &tables.rows);
         let copied = rows.filter(|row| databases.contains(&row.database));
@@ -29,7 +29,7 @@ impl CopiedDatabases {
 }
 
 /// Databases whose catalogs were copied, as far as they are known.
-pub(super) fn copied_databases(report: &Report) -> BTreeSet<Option<u32>> {
+pub(in crate::advice) fn copied_databases(report: &Report) -> BTreeSet<Option<u32>> {
     if times_made(report) == 0 {
         return BTreeSet::new();
     }
@@ -51,7 +51,7 @@ fn times_made(report: &Report) -> u64 {
 }
 
 /// What the new pages of a table and all that belongs to it wrote, with their records.
-pub(super) fn copied_bytes(row: &WholeTableRow) -> u64 {
+pub(in crate::advice) fn copied_bytes(row: &WholeTableRow) -> u64 {
     let parts =
         row.heap.iter().chain(&row.toast).chain(row.indexes.iter().map(|index| &index.part));
     let new_pages = |part: &Part| {
@@ -63,7 +63,7 @@ pub(super) fn copied_bytes(row: &WholeTableRow) -> u64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::advice) mod tests {
     use super::*;
     use crate::model::table::RecordRow;
     use crate::model::{Numbers, Sums, sample};
