@@ -13,14 +13,23 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use store::{Act, Get, Store};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use store::{Act, Get, SECRET, Store};
 
 const URL: &str = "s3://wal/archive";
 
 fn on(store: &Store, arguments: &[&str]) -> Ran {
     let mut command = command(arguments);
     command.args(["--endpoint", &store.endpoint, URL]).env("AWS_REGION", "us-east-1");
-    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "NeverPrintThis");
+    command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", SECRET);
+    finish(&mut command)
+}
+
+/// The same with the credentials of the machine, which the store gives too.
+fn on_machine(store: &Store, arguments: &[&str]) -> Ran {
+    let mut command = command(arguments);
+    command.args(["--endpoint", &store.endpoint, URL]).env("AWS_REGION", "us-east-1");
+    command.env("AWS_METADATA_ENDPOINT", &store.endpoint);
     finish(&mut command)
 }
 
@@ -61,6 +70,67 @@ fn a_store_that_sends_another_part_than_was_asked_for_is_read_all_the_same() {
         let parts = store.seen().into_iter().filter(is_part).count();
         assert!(parts > 0, "{act:?}");
     }
+}
+
+#[test]
+fn of_a_store_that_gives_no_parts_a_long_object_is_read_in_one_go() {
+    let sample = sample("pg15-mixed");
+    let folder = tempfile::tempdir().expect("a directory");
+    let packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    let mut tar = tar::Builder::new(packed);
+    for name in sample.segments() {
+        let bytes = plain(&sample, &name);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, &name, &bytes[..]).expect("an entry");
+    }
+    let packed = tar.into_inner().and_then(flate2::write::GzEncoder::finish).expect("a tar");
+    assert!(packed.len() > 16 << 20, "longer than four parts");
+    fs::write(folder.path().join("wal.tar.gz"), packed).expect("a file");
+    let store = Store::of(folder.path(), |_| Act::IgnoreRange);
+    let [there, here] = both(&store, &["--stats=all", "-f", "json"], folder.path());
+    assert_eq!(there, here);
+    let whole = store.seen().into_iter().filter(|get| get.range.is_none()).count();
+    // Once for the plan, and once to read it.
+    assert!((1..=2).contains(&whole), "{whole} times");
+}
+
+#[test]
+fn credentials_that_the_machine_does_not_give_for_a_moment_are_asked_for_again() {
+    let sample = sample("pg15-mixed");
+    let folder = packed();
+    let (first, failed) = (sample.segments()[0].clone(), AtomicUsize::new(0));
+    let is_begun = AtomicBool::new(false);
+    let store = Store::of(folder.path(), move |get| {
+        is_begun.fetch_or(get.name.starts_with(&first), Ordering::Relaxed);
+        let is_token = get.name == "token" && is_begun.load(Ordering::Relaxed);
+        let is_failing = is_token && failed.fetch_add(1, Ordering::Relaxed) < 3;
+        if is_failing { Act::Busy } else { Act::Answer }
+    });
+    let arguments = ["--stats=all", "-f", "json"];
+    let there = on_machine(&store, &arguments);
+    let here = walstat(&[&arguments[..], &[folder.path().to_str().expect("UTF-8")]].concat());
+    assert_eq!((there.code, &there.stderr), (here.code, &here.stderr));
+    let (there, here) = (there.json(), here.json());
+    for key in ["problems", "totals", "books"] {
+        assert_eq!(there[key], here[key], "{key}");
+    }
+    // Where there were none from the beginning, nobody waits for them.
+    let none = Store::of(folder.path(), |_| Act::Busy);
+    let ran = on_machine(&none, &["check"]).exits(3);
+    let told = format!(
+        "walstat: {URL}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (this machine \
+         gives none either: HTTP 503 Service Unavailable)\n"
+    );
+    assert_eq!(ran.stderr, told);
+}
+
+#[test]
+fn of_a_secret_that_a_store_repeats_no_part_is_printed() {
+    let folder = packed();
+    let store = Store::of(folder.path(), |_| Act::Repeat);
+    let ran = on(&store, &["check", "-f", "json"]).exits(3);
+    assert!(ran.stdout.contains("xxxx***") && !ran.stdout.contains("Never"), "{}", ran.stdout);
 }
 
 #[test]

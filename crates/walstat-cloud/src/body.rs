@@ -2,11 +2,12 @@
 //! who decompresses and analyses them is the reader's affair.
 
 use crate::bucket::bucket;
-use crate::fetch::{Fetched, Object, fetch};
+use crate::fetch::{Fetched, Object, Part, fetch};
 use crate::list::head;
 use crate::options::options;
 use crate::runtime::{Task, spawn};
 use crate::url::Url;
+use crate::whole::Whole;
 use bytes::{Buf, Bytes};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -35,7 +36,9 @@ pub struct Body {
     part: u64,
     /// So many parts are held or under way, at most.
     most: usize,
-    parts: VecDeque<Task<Fetched>>,
+    parts: VecDeque<(u64, Task<Fetched>)>,
+    /// In the place of parts, where the store gives none.
+    whole: Option<Whole>,
     chunks: VecDeque<Bytes>,
 }
 
@@ -57,7 +60,7 @@ pub fn open(path: &Path, from: u64, wanted: u64) -> io::Result<Body> {
     let object = Arc::new(Object { bucket, key, listed });
     let (parts, chunks) = (VecDeque::new(), VecDeque::new());
     let most = options().connections.get().min(PARTS_ALONE);
-    Ok(Body { object, next: from, wanted, part, most, parts, chunks })
+    Ok(Body { object, next: from, wanted, part, most, parts, whole: None, chunks })
 }
 
 impl Body {
@@ -68,19 +71,60 @@ impl Body {
     /// When the system has no thread for it.
     pub fn ahead(&mut self, most: usize) -> io::Result<usize> {
         self.most = most;
-        while self.parts.len() < most && self.next < self.wanted {
+        while self.whole.is_none() && self.parts.len() < most && self.next < self.wanted {
             self.ask()?;
         }
-        Ok(self.parts.len())
+        match &mut self.whole {
+            Some(whole) if most > 0 && whole.at() < self.wanted => whole.ahead().map(|()| 1),
+            Some(whole) => Ok(usize::from(whole.is_under_way())),
+            None => Ok(self.parts.len()),
+        }
     }
 
-    /// Asks for the next part.
+    /// Asks for the next part, or for the object.
     fn ask(&mut self) -> io::Result<()> {
-        let end = self.next.saturating_add(self.part).min(self.object.listed.bytes);
-        self.parts.push_back(spawn(fetch(Arc::clone(&self.object), self.next..end))?);
+        let bytes = self.object.listed.bytes;
+        let end = self.next.saturating_add(self.part).min(bytes);
+        let is_part = end - self.next < bytes;
+        if is_part && self.object.bucket.gives_no_parts.load(Ordering::Relaxed) {
+            self.read_whole_from(self.parts.front().map_or(self.next, |(first, _)| *first));
+            return Ok(());
+        }
+        let part = spawn(fetch(Arc::clone(&self.object), self.next..end))?;
+        self.parts.push_back((self.next, part));
         self.next = end;
         self.part = self.part.saturating_mul(2).min(PART_BYTES_MAX);
         Ok(())
+    }
+
+    /// Reads all that is left of the object as it comes; what is under way is not waited for.
+    fn read_whole_from(&mut self, first: u64) {
+        self.parts.clear();
+        self.whole = Some(Whole::new(Arc::clone(&self.object), first));
+    }
+
+    /// The chunks that come next; none at the end of the object, and before it is read in another way.
+    fn next_chunks(&mut self) -> io::Result<Vec<Bytes>> {
+        if let Some(whole) = &mut self.whole {
+            return whole.next();
+        }
+        let Some((first, part)) = self.parts.pop_front() else { return Ok(Vec::new()) };
+        match part.wait()?.map_err(io::Error::other)? {
+            Part::Chunks(chunks) => Ok(chunks),
+            Part::NotGiven => {
+                self.read_whole_from(first);
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Whether nothing comes any more.
+    fn is_at_end(&self) -> bool {
+        let (asked, is_under_way) = match &self.whole {
+            Some(whole) => (whole.at(), whole.is_under_way()),
+            None => (self.next, !self.parts.is_empty()),
+        };
+        !is_under_way && asked >= self.object.listed.bytes
     }
 }
 
@@ -95,15 +139,14 @@ impl Read for Body {
             if self.chunks.pop_front().is_some() {
                 continue;
             }
-            if out.is_empty() || self.parts.is_empty() && self.next >= self.object.listed.bytes {
+            if out.is_empty() || self.is_at_end() {
                 return Ok(0);
             }
             self.ahead(self.most)?;
-            if self.parts.is_empty() {
+            if self.whole.is_none() && self.parts.is_empty() {
                 self.ask()?;
             }
-            let Some(part) = self.parts.pop_front() else { return Ok(0) };
-            self.chunks = part.wait()?.map_err(io::Error::other)?.into();
+            self.chunks = self.next_chunks()?.into();
         }
     }
 }

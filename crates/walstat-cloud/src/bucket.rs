@@ -13,7 +13,7 @@ use object_store::{ClientConfigKey, ObjectMeta, ObjectStore, RetryConfig};
 use std::collections::{BTreeMap, HashMap};
 use std::env::var;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -26,7 +26,7 @@ pub(crate) struct Bucket {
     /// How its store behaves.
     pub(crate) contact: Contact,
     /// Whether its store gives all of an object, whatever part of it is asked for.
-    pub(crate) ignores_ranges: AtomicBool,
+    pub(crate) gives_no_parts: AtomicBool,
     listed: Mutex<HashMap<Box<str>, Noted>>,
 }
 
@@ -52,7 +52,7 @@ struct Noted {
     listed: Listed,
     /// It was had, or a part of it.
     is_had: bool,
-    /// It was tried for as long as something is tried.
+    /// It was tried for as long as an object is tried.
     is_spent: bool,
 }
 
@@ -120,17 +120,23 @@ pub(crate) fn bucket(url: &Url) -> Result<Arc<Bucket>, Reason> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (objects, pages) = client(url).map_err(|text| Reason::lasting(&text))?;
     let listed = Mutex::default();
-    let (contact, ignores_ranges) = (Contact::default(), AtomicBool::new(false));
+    let (contact, gives_no_parts) = (Contact::default(), AtomicBool::new(false));
     let name = url.bucket.clone();
-    let bucket = Arc::new(Bucket { name, objects, pages, contact, ignores_ranges, listed });
+    let bucket = Arc::new(Bucket { name, objects, pages, contact, gives_no_parts, listed });
     buckets.insert(key, Arc::clone(&bucket));
     Ok(bucket)
 }
 
-/// Asks all stores again, also those that were given up: a new reading begins.
-pub fn begin() {
+/// A new reading of these paths begins. All stores are asked again, also those that were given up; and what
+/// was listed in the buckets that the paths are in is forgotten: it may have been rewritten since.
+pub fn begin(paths: &[PathBuf]) {
     let buckets = BUCKETS.lock().unwrap_or_else(PoisonError::into_inner);
     buckets.values().for_each(|bucket| bucket.contact.begin());
+    for url in paths.iter().filter_map(|path| Url::parse(path).ok()) {
+        if let Some(bucket) = buckets.get(&(url.scheme, url.bucket)) {
+            *bucket.table() = HashMap::new();
+        }
+    }
 }
 
 /// Why the store of a URL is not asked any more, if it is not: nothing was had from it for too long.
@@ -158,11 +164,12 @@ fn both<T: ObjectStore + PaginatedListStore>(client: Arc<T>) -> Client {
     (Arc::clone(&client) as _, client as _)
 }
 
-/// A connection that stands still for so long is broken; a part may take long on a slow line.
+/// A connection that stands still for so long is broken. As long as something comes it may take its time: a
+/// part on a slow line, a long object of a store that gives no parts.
 const CLIENT: [(ClientConfigKey, &str); 3] = [
     (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::ReadTimeout, "15 seconds"),
-    (ClientConfigKey::Timeout, "10 minutes"),
+    (ClientConfigKey::Timeout, "7 days"),
 ];
 
 /// What is tried again, and for how long, is decided in one place, which is `patience`.
@@ -287,6 +294,21 @@ mod tests {
             assert!(!error.contains("secret"), "{error}");
         }
         assert_eq!(checked("http://host:80/"), Ok("http://host:80".to_owned()));
+    }
+
+    #[test]
+    fn whoever_begins_anew_does_not_hold_what_comes_against_what_was_listed_before() {
+        let of =
+            |text: &str| bucket(&Url::parse(Path::new(text)).expect("a URL")).expect("a client");
+        let (one, other) = (of("s3://begun/a"), of("s3://not-begun/a"));
+        let modified = SystemTime::UNIX_EPOCH;
+        for bucket in [&one, &other] {
+            bucket.note("a", Listed { bytes: 1, modified, tag: None });
+            bucket.note_spent("a");
+        }
+        begin(&[PathBuf::from("s3://begun/a"), PathBuf::from("/on/disk")]);
+        assert!(one.listed("a").is_none() && !one.is_spent("a"));
+        assert!(other.listed("a").is_some() && other.is_spent("a"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How a store as a whole behaves: whether it has ever answered, and for how long nothing was had from it.
 //! One object that cannot be had says little of the others; a store that gives nothing is not asked for each.
 
-use crate::reason::{Reason, Then};
+use crate::reason::{Cause, Reason};
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,11 +20,13 @@ struct Known {
     /// When it was asked for the first thing, as long as it has not answered.
     asked: Option<Instant>,
     has_answered: bool,
+    /// It has given something, so the credentials were good.
+    has_given: bool,
     /// What failed last, other than by silence.
     last: Option<String>,
-    /// The first failure after the last thing that was had.
+    /// The first failure after the last bytes that came.
     failing: Option<Instant>,
-    /// So many objects were had, whole or in part.
+    /// So many objects were read, whole or in part.
     objects: u64,
     /// Why it is not asked any more.
     given_up: Option<String>,
@@ -35,12 +37,11 @@ impl Contact {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets that the store was given up: somebody begins anew.
+    /// Forgets what failed, and that the store was given up: a new reading begins, maybe long after.
     pub(crate) fn begin(&self) {
         let mut known = self.known();
-        if known.given_up.take().is_some() {
-            (known.asked, known.failing) = (None, None);
-        }
+        let Known { has_answered, has_given, .. } = *known;
+        *known = Known { has_answered, has_given, ..Known::default() };
     }
 
     /// Why the store is not asked any more, if it is not.
@@ -48,9 +49,14 @@ impl Contact {
         self.known().given_up.clone()
     }
 
-    /// Takes note of an object that was had for the first time.
+    /// Takes note of an object of which something was read for the first time.
     pub(crate) fn note_object(&self) {
         self.known().objects += 1;
+    }
+
+    /// Takes note of bytes that came: on a slow line a part takes longer than a store is waited for.
+    pub(crate) fn note_bytes(&self) {
+        self.known().had();
     }
 
     /// Asks for something, unless the store was given up; until it has answered once, not for longer than it
@@ -67,12 +73,12 @@ impl Contact {
             None => request.await,
             Some(until) => match tokio::time::timeout_at(until.into(), request).await {
                 Ok(answer) => answer,
-                Err(_) => Err(Reason::no_answer()),
+                Err(_) => Err(Reason::silence(FIRST_ANSWER)),
             },
         };
         match &answer {
             Ok(_) => self.known().had(),
-            Err(reason) if reason.is_final() => self.known().had(),
+            Err(reason) if reason.cause.is_final() => self.known().refused(),
             Err(_) => {}
         }
         answer
@@ -94,38 +100,55 @@ impl Known {
         Ok((!self.has_answered).then(|| asked + FIRST_ANSWER))
     }
 
-    /// Something was had, or refused in so many words: the store works.
+    /// Something was had.
     fn had(&mut self) {
+        self.has_given = true;
+        self.refused();
+    }
+
+    /// Something was refused in so many words: the store works.
+    fn refused(&mut self) {
         (self.has_answered, self.failing) = (true, None);
     }
 
     fn left(&mut self, reason: &Reason, now: Instant) -> Option<Duration> {
-        self.has_answered |= reason.then == Then::Again && reason.is_answer;
+        if reason.cause == Cause::Credentials && !self.has_given {
+            self.given_up.get_or_insert_with(|| reason.text.clone());
+            return None;
+        }
+        self.has_answered |= reason.cause.is_answer();
         let (since, most) = if self.has_answered {
             (*self.failing.get_or_insert(now), NOTHING_HAD)
         } else {
             (*self.asked.get_or_insert(now), FIRST_ANSWER)
         };
-        let told = match &self.last {
-            Some(last) if reason.is_silence() => last.clone(),
-            _ => self.last.insert(reason.text.clone()).clone(),
-        };
+        if reason.cause != Cause::Silence || self.last.is_none() {
+            self.last = Some(reason.text.clone());
+        }
         let left = most.saturating_sub(now.saturating_duration_since(since));
         if left.is_zero() {
-            self.given_up.get_or_insert_with(|| {
-                if self.has_answered {
-                    format!(
-                        "the store has given nothing for two minutes: {} ({} objects were had before)",
-                        reason.text, self.objects
-                    )
-                } else {
-                    // The limit mostly comes in the middle of the last of many tries.
-                    told
-                }
-            });
+            self.give_up();
             return None;
         }
         Some(left)
+    }
+
+    fn give_up(&mut self) {
+        // The limit mostly comes in the middle of the last of many tries: how it failed before tells more.
+        let last = self.last.clone().unwrap_or_default();
+        let text = if self.has_answered {
+            let (minutes, objects) = (NOTHING_HAD.as_secs() / 60, self.objects);
+            let after = match objects {
+                1 => "1 object".to_owned(),
+                _ => format!("{objects} objects"),
+            };
+            format!(
+                "the store has given nothing for {minutes} minutes, after {after} had been read: {last}"
+            )
+        } else {
+            last
+        };
+        self.given_up.get_or_insert(text);
     }
 }
 
@@ -139,7 +162,7 @@ mod tests {
 
     /// What a store says that is too busy.
     fn busy() -> Reason {
-        Reason { is_answer: true, ..Reason::passing("slow down".to_owned()) }
+        Reason { text: "slow down".to_owned(), cause: Cause::Busy }
     }
 
     #[test]
@@ -156,13 +179,13 @@ mod tests {
         assert_eq!(known.left(&busy(), begun + seconds(238)), Some(seconds(1)));
         assert_eq!(known.left(&busy(), begun + seconds(239)), None);
         let told = known.begin_asking(begun + seconds(239)).expect_err("given up");
-        let reason = "slow down (3 objects were had before)";
-        assert_eq!(told, format!("the store has given nothing for two minutes: {reason}"));
+        let after = "after 3 objects had been read: slow down";
+        assert_eq!(told, format!("the store has given nothing for 2 minutes, {after}"));
     }
 
     #[test]
     fn the_first_answer_is_waited_for_ten_seconds_whatever_fails_meanwhile() {
-        let silent = [Reason::no_answer(), Reason::passing("reset".to_owned())];
+        let silent = [Reason::silence(FIRST_ANSWER), Reason::broken("reset".to_owned())];
         for reason in silent {
             let (mut known, begun) = (Known::default(), Instant::now());
             let until = known.begin_asking(begun).expect("not given up").expect("a limit");
@@ -176,9 +199,9 @@ mod tests {
         // How it failed before tells more.
         let (mut known, begun) = (Known::default(), Instant::now());
         known.begin_asking(begun).expect("not given up");
-        let refused = Reason::passing("connection refused".to_owned());
+        let refused = Reason::broken("connection refused".to_owned());
         assert_eq!(known.left(&refused, begun), Some(seconds(10)));
-        assert_eq!(known.left(&Reason::no_answer(), begun + seconds(10)), None);
+        assert_eq!(known.left(&Reason::silence(FIRST_ANSWER), begun + seconds(10)), None);
         let told = known.begin_asking(begun + seconds(10));
         assert_eq!(told, Err("connection refused".to_owned()));
         // One that says that it is busy is there.
@@ -191,7 +214,7 @@ mod tests {
     #[test]
     fn whoever_begins_anew_asks_again() {
         let (contact, begun) = (Contact::default(), Instant::now());
-        let reset = Reason::passing("reset".to_owned());
+        let reset = Reason::broken("reset".to_owned());
         contact.known().begin_asking(begun).expect("not given up");
         assert_eq!(contact.left(&reset, begun + seconds(11)), None);
         assert_eq!(contact.given_up().as_deref(), Some("reset"));
@@ -199,5 +222,28 @@ mod tests {
         assert_eq!(contact.given_up(), None);
         let later = begun + seconds(99);
         assert_eq!(contact.known().begin_asking(later), Ok(Some(later + seconds(10))));
+    }
+
+    #[test]
+    fn what_failed_at_the_end_of_one_reading_does_not_end_the_next_one() {
+        let (contact, begun) = (Contact::default(), Instant::now());
+        contact.note_bytes();
+        contact.note_object();
+        assert_eq!(contact.left(&busy(), begun), Some(seconds(120)));
+        contact.begin();
+        assert_eq!(contact.left(&busy(), begun + seconds(130)), Some(seconds(120)));
+        assert_eq!(contact.left(&busy(), begun + seconds(250)), None);
+        let told = contact.given_up().expect("given up");
+        assert!(told.contains("after 0 objects"), "{told}");
+    }
+
+    #[test]
+    fn a_store_whose_bytes_flow_is_not_given_up() {
+        let (contact, begun) = (Contact::default(), Instant::now());
+        let reset = Reason::broken("reset".to_owned());
+        contact.note_bytes();
+        assert_eq!(contact.left(&reset, begun), Some(seconds(120)));
+        contact.note_bytes();
+        assert_eq!(contact.left(&reset, begun + seconds(130)), Some(seconds(120)));
     }
 }

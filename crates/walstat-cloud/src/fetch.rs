@@ -1,12 +1,12 @@
 //! A part of an object, tried again until it came whole. What comes is held against what was listed: an
-//! object that is gone or has changed since then is not read.
+//! object that is gone or has changed since then is not read. Stores that give no parts are read by `whole`.
 
 use crate::bucket::{Bucket, Listed};
 use crate::patience::Patience;
-use crate::reason::{Reason, Then};
+use crate::reason::{Cause, Reason};
 use crate::runtime::requests;
-use bytes::{Buf, Bytes};
-use futures_util::TryStreamExt;
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 use std::ops::Range;
@@ -21,104 +21,125 @@ pub(crate) struct Object {
     pub(crate) listed: Listed,
 }
 
-/// What came of fetching a part, in the chunks in which it came; or why it did not.
-pub(crate) type Fetched = Result<Vec<Bytes>, String>;
+/// What came of asking for a part.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// The part, in the chunks in which it came.
+    Chunks(Vec<Bytes>),
+    /// Nothing: the store gives all of the object, or another part.
+    NotGiven,
+}
+
+/// The same, or in one line why there is none.
+pub(crate) type Fetched = Result<Part, String>;
 
 /// Fetches a part.
 pub(crate) async fn fetch(object: Arc<Object>, range: Range<u64>) -> Fetched {
-    let (bucket, key) = (&object.bucket, object.key.as_ref());
-    let is_spent = bucket.is_spent(key);
-    let mut patience = if is_spent { Patience::spent() } else { Patience::default() };
+    let mut trying = Trying::begin(&object);
     loop {
-        let permit = requests().acquire().await;
-        let came = bucket.contact.ask(in_any_way(&object, &range)).await;
-        drop(permit);
-        let reason = match came {
-            Ok(chunks) => {
-                bucket.note_had(key);
-                return Ok(chunks);
+        let reason = match trying.ask(once(&object, &range)).await {
+            Ok(chunks) => return Ok(Part::Chunks(chunks)),
+            Err(reason) if reason.cause.is_not_the_part() => {
+                let gives_none = reason.cause == Cause::AllCame;
+                object.bucket.gives_no_parts.fetch_or(gives_none, Ordering::Relaxed);
+                return Ok(Part::NotGiven);
             }
             Err(reason) => reason,
         };
-        match reason.then {
-            Then::Absent => return Err(format!("gone since it was listed: {}", reason.text)),
-            Then::Shorter => {
-                return Err(format!("changed since it was listed: {}", reason.text));
-            }
-            _ => {}
-        }
-        let Some(pause) = patience.after(&reason, &bucket.contact) else {
-            bucket.note_spent(key);
-            return Err(reason.text);
-        };
-        tokio::time::sleep(pause).await;
+        trying.pause_after(reason).await?;
     }
 }
 
-/// The part as such; where the store gives another one or everything, what is wanted of everything.
-async fn in_any_way(object: &Object, range: &Range<u64>) -> Result<Vec<Bytes>, Reason> {
-    let ignores_ranges = &object.bucket.ignores_ranges;
-    let all = 0..object.listed.bytes;
-    if *range == all || ignores_ranges.load(Ordering::Relaxed) {
-        return once(object, range, &all).await;
-    }
-    match once(object, range, range).await {
-        Err(reason) if reason.then == Then::AskForAll => {
-            ignores_ranges.fetch_or(reason.says_that_all_came(), Ordering::Relaxed);
-            once(object, range, &all).await
-        }
-        came => came,
-    }
-}
-
-/// Asks once, for what is `asked`, in which the range lies.
-async fn once(
-    object: &Object,
-    range: &Range<u64>,
-    asked: &Range<u64>,
-) -> Result<Vec<Bytes>, Reason> {
-    let is_part = *asked != (0..object.listed.bytes);
-    let options = GetOptions {
-        range: is_part.then(|| GetRange::Bounded(asked.clone())),
-        ..GetOptions::default()
-    };
-    let answer = object.bucket.objects.get_opts(&object.key, options).await;
-    let answer = answer.map_err(|error| Reason::of(&error))?;
-    check(&object.listed, &Listed::of(&answer.meta))?;
-    let mut stream = answer.into_stream();
-    let (mut chunks, mut at, mut came) = (Vec::new(), asked.start, 0);
-    let expected = range.end - range.start;
-    // What lies behind the range is not waited for. Behind all that was asked for nothing may come.
-    while came < expected || range == asked {
-        let next = stream.try_next().await;
-        // Any failure in the middle of a body may be temporary.
-        let next = next.map_err(|error| Reason { then: Then::Again, ..Reason::of(&error) })?;
-        let Some(mut chunk) = next else { break };
-        let before = chunk.len().min(to_usize(range.start.saturating_sub(at)));
-        at += chunk.len() as u64;
-        chunk.advance(before);
-        if range != asked {
-            chunk.truncate(to_usize(expected - came));
-        }
+/// Asks for a part once.
+async fn once(object: &Object, range: &Range<u64>) -> Result<Vec<Bytes>, Reason> {
+    let is_part = *range != (0..object.listed.bytes);
+    let mut stream = object.answer(is_part.then(|| range.clone())).await?;
+    let (mut chunks, mut came) = (Vec::new(), 0);
+    while let Some(chunk) = object.next_chunk(&mut stream).await? {
         came += chunk.len() as u64;
         chunks.push(chunk);
     }
+    let expected = range.end - range.start;
     if came == expected {
         return Ok(chunks);
     }
-    Err(Reason::passing(format!("{came} bytes came, expected {expected}")))
+    Err(Reason::broken(format!("{came} bytes came, expected {expected}")))
 }
 
-fn to_usize(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
+/// A body as it comes.
+pub(crate) type Answer = BoxStream<'static, object_store::Result<Bytes>>;
+
+impl Object {
+    /// The answer to a request for a part; `None`: for all of the object.
+    pub(crate) async fn answer(&self, part: Option<Range<u64>>) -> Result<Answer, Reason> {
+        let options = GetOptions { range: part.map(GetRange::Bounded), ..GetOptions::default() };
+        let answer = self.bucket.objects.get_opts(&self.key, options).await;
+        let answer = answer.map_err(|error| Reason::of(&error))?;
+        check(&self.listed, &Listed::of(&answer.meta))?;
+        Ok(answer.into_stream())
+    }
+
+    /// What comes next of an answer.
+    pub(crate) async fn next_chunk(&self, answer: &mut Answer) -> Result<Option<Bytes>, Reason> {
+        let next = answer.try_next().await;
+        // Any failure in the middle of a body may be temporary.
+        let next = next.map_err(|error| Reason { cause: Cause::Broken, ..Reason::of(&error) })?;
+        if next.is_some() {
+            self.bucket.contact.note_bytes();
+        }
+        Ok(next)
+    }
+}
+
+/// Trying to get something of an object, again and again.
+pub(crate) struct Trying<'o> {
+    object: &'o Object,
+    patience: Patience,
+}
+
+impl Trying<'_> {
+    pub(crate) fn begin(object: &Object) -> Trying<'_> {
+        let is_spent = object.bucket.is_spent(object.key.as_ref());
+        let patience = if is_spent { Patience::spent() } else { Patience::default() };
+        Trying { object, patience }
+    }
+
+    /// Asks once, when it is its turn among all requests.
+    pub(crate) async fn ask<T>(
+        &self,
+        request: impl Future<Output = Result<T, Reason>>,
+    ) -> Result<T, Reason> {
+        let bucket = &self.object.bucket;
+        let _permit = requests().acquire().await;
+        let came = bucket.contact.ask(request).await;
+        if came.is_ok() {
+            bucket.note_had(self.object.key.as_ref());
+        }
+        came
+    }
+
+    /// Waits until it may be tried again; in one line, why it may not.
+    pub(crate) async fn pause_after(&mut self, reason: Reason) -> Result<(), String> {
+        let text = reason.text.as_str();
+        match reason.cause {
+            Cause::Absent => return Err(format!("gone since it was listed: {text}")),
+            Cause::Shorter => return Err(format!("changed since it was listed: {text}")),
+            _ => {}
+        }
+        let Some(pause) = self.patience.after(&reason, &self.object.bucket.contact) else {
+            self.object.bucket.note_spent(self.object.key.as_ref());
+            return Err(reason.text);
+        };
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
 }
 
 /// Whether an object is what was listed.
 fn check(listed: &Listed, now: &Listed) -> Result<(), Reason> {
     let changed = |text: String| Reason {
         text: format!("changed since it was listed: {text}"),
-        then: Then::GiveUp,
-        is_answer: true,
+        cause: Cause::Refused,
     };
     if now.bytes != listed.bytes {
         return Err(changed(format!("{} bytes, expected {}", now.bytes, listed.bytes)));
@@ -128,5 +149,44 @@ fn check(listed: &Listed, now: &Listed) -> Result<(), Reason> {
             Err(changed(format!("ETag {now}, expected {listed}")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::url::Url;
+    use futures_util::stream::{self, StreamExt};
+    use std::time::{Duration, Instant, SystemTime};
+
+    /// An object that is not there, of so many bytes.
+    pub(crate) fn object(bytes: u64) -> Object {
+        let url = Url::parse(std::path::Path::new("s3://fetched/a")).expect("a URL");
+        let bucket = crate::bucket::bucket(&url).expect("a client");
+        let listed = Listed { bytes, modified: SystemTime::UNIX_EPOCH, tag: None };
+        Object { bucket, key: Path::from("a"), listed }
+    }
+
+    /// What comes in chunks of so many bytes.
+    pub(crate) fn answer(chunks: &'static [usize]) -> Answer {
+        stream::iter(chunks.iter().map(|bytes| Ok(Bytes::from(vec![7; *bytes])))).boxed()
+    }
+
+    pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(work)
+    }
+
+    #[test]
+    fn as_long_as_chunks_come_the_store_is_not_given_up() {
+        let (object, begun) = (object(8), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let reset = Reason::broken("reset".to_owned());
+        let contact = &object.bucket.contact;
+        contact.note_bytes();
+        assert!(contact.left(&reset, after(0)).is_some());
+        let mut answer = answer(&[4, 4]);
+        assert!(wait(object.next_chunk(&mut answer)).expect("a chunk").is_some());
+        assert_eq!(contact.left(&reset, after(130)), Some(Duration::from_secs(120)));
     }
 }

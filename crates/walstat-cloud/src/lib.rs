@@ -11,6 +11,7 @@
 //! | `bucket` | the client of each bucket, made of the environment once a process; what was listed in it |
 //! | `list` | what lies under a prefix |
 //! | `fetch` | a part of an object, tried again for up to a minute |
+//! | `whole` | an object of a store that gives no parts, read on as it comes |
 //! | `body` | the bytes of an object in order, parts of it fetched ahead |
 //! | `patience` | how long and how often something is tried again |
 //! | `contact` | whether a store has ever answered, and when it is given up as a whole |
@@ -29,6 +30,7 @@ mod patience;
 mod reason;
 mod runtime;
 mod url;
+mod whole;
 
 pub use body::{Body, Share, open};
 pub use bucket::{begin, given_up};

@@ -2,7 +2,7 @@
 
 use crate::bucket::{Bucket, Listed, bucket};
 use crate::patience::Patience;
-use crate::reason::{Reason, Then};
+use crate::reason::{Cause, Reason};
 use crate::runtime::{requests, wait_for};
 use crate::url::Url;
 use object_store::ObjectStoreExt;
@@ -118,7 +118,7 @@ pub(crate) fn head(bucket: &Arc<Bucket>, key: &str) -> io::Result<Option<Listed>
             bucket.note(key, listed.clone());
             Ok(Some(listed))
         }
-        Err(Reason { then: Then::Absent, .. }) => Ok(None),
+        Err(Reason { cause: Cause::Absent, .. }) => Ok(None),
         Err(reason) => Err(to_error(reason)),
     }
 }

@@ -4,89 +4,117 @@
 use object_store::client::HttpError;
 use std::error::Error;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Why something could not be had.
 #[derive(Debug, Clone)]
 pub(crate) struct Reason {
     /// In one line.
     pub(crate) text: String,
-    /// What to do about it.
-    pub(crate) then: Then,
-    /// Whether a store has said it.
-    pub(crate) is_answer: bool,
+    /// What kind of failure it is, which decides what to do about it.
+    pub(crate) cause: Cause,
 }
 
-/// What to do about a failure.
+/// Kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
-    /// It may pass: try again.
-    Again,
-    /// What came is not the part that was asked for: the whole object may be had all the same.
-    AskForAll,
+pub(crate) enum Cause {
+    /// Nobody answered in time.
+    Silence,
+    /// The connection failed, or ended before all had come.
+    Broken,
+    /// The store says that it cannot just now.
+    Busy,
+    /// What came was no answer that can be read.
+    Garbled,
+    /// The store refuses the credentials, or the machine that should have some gives none.
+    Credentials,
+    /// All of the object came, where a part of it was asked for.
+    AllCame,
+    /// Another part came than was asked for.
+    OtherPart,
     /// The object or the bucket is not there.
     Absent,
     /// The object is there and has fewer bytes than were asked for.
     Shorter,
-    /// It will not pass.
-    GiveUp,
+    /// Anything else that will not pass.
+    Refused,
+}
+
+impl Cause {
+    /// Of an answer's status.
+    fn of_status(status: u16) -> Cause {
+        match status {
+            401 => Cause::Credentials,
+            404 => Cause::Absent,
+            416 => Cause::Shorter,
+            408 | 429 | 500.. => Cause::Busy,
+            _ => Cause::Refused,
+        }
+    }
+
+    /// Whether the same is answered however often it is asked.
+    pub(crate) fn is_final(self) -> bool {
+        self.is_not_the_part() || matches!(self, Cause::Absent | Cause::Shorter | Cause::Refused)
+    }
+
+    /// Whether something came, but not the part that was asked for.
+    pub(crate) fn is_not_the_part(self) -> bool {
+        matches!(self, Cause::AllCame | Cause::OtherPart)
+    }
+
+    /// Whether the store has answered, whatever it said.
+    pub(crate) fn is_answer(self) -> bool {
+        self.is_final() || matches!(self, Cause::Busy | Cause::Garbled)
+    }
 }
 
 impl Reason {
     /// Of what the crate of the stores says.
     pub(crate) fn of(error: &object_store::Error) -> Reason {
         let chain = chain(error);
-        if let Some(reason) = no_credentials(&chain) {
-            return reason;
+        if let Some(variables) = own_credentials_in(&chain) {
+            return Reason::no_credentials(&chain, variables);
         }
         if let Some(status) = status_in(&chain) {
-            let then = match status {
-                404 => Then::Absent,
-                416 => Then::Shorter,
-                408 | 429 | 500.. => Then::Again,
-                _ => Then::GiveUp,
-            };
-            return Reason { text: scrubbed(&answer_in(&chain, status)), then, is_answer: true };
+            let is_expired = code_in(&chain).is_some_and(|code| EXPIRED.contains(&code.as_str()));
+            let cause = if is_expired { Cause::Credentials } else { Cause::of_status(status) };
+            return Reason { text: one_line(&answer_in(&chain, status)), cause };
         }
-        let is_silence = causes(error).any(|error| error.is::<HttpError>());
-        let then = if is_silence {
-            Then::Again
+        let cause = if causes(error).any(|error| error.is::<HttpError>()) {
+            Cause::Broken
         } else if matches!(error, object_store::Error::NotFound { .. }) {
-            Then::Absent
+            Cause::Absent
         } else {
-            give_up_unless_garbled(&chain)
+            garbled_or_refused(&chain)
         };
-        let last = chain.last().map(String::as_str).unwrap_or_default();
-        Reason { text: scrubbed(&one_line(last)), then, is_answer: !is_silence }
+        Reason { text: last_line(&chain), cause }
     }
 
-    /// Something that may pass.
-    pub(crate) fn passing(text: String) -> Reason {
-        Reason { text, then: Then::Again, is_answer: false }
+    /// Where the environment has no credentials, the crate asks the machine that it runs on for some.
+    fn no_credentials(chain: &[String], variables: &str) -> Reason {
+        let why = match status_in(chain) {
+            Some(status) => answer_in(chain, status),
+            None => last_line(chain),
+        };
+        let text =
+            format!("no credentials: set {variables} (this machine gives none either: {why})");
+        Reason { text: one_line(&text), cause: Cause::Credentials }
     }
 
-    /// Nobody has said anything.
-    pub(crate) fn no_answer() -> Reason {
-        Reason::passing(SILENCE.to_owned())
+    /// A connection that failed.
+    pub(crate) fn broken(text: String) -> Reason {
+        Reason { text, cause: Cause::Broken }
     }
 
-    /// Whether it is that.
-    pub(crate) fn is_silence(&self) -> bool {
-        self.text == SILENCE
+    /// Nobody has said anything for so long.
+    pub(crate) fn silence(limit: Duration) -> Reason {
+        let text = format!("no answer for {} seconds", limit.as_secs());
+        Reason { text, cause: Cause::Silence }
     }
 
-    /// Whether all of the object came in the place of a part.
-    pub(crate) fn says_that_all_came(&self) -> bool {
-        self.text.contains(ALL_CAME)
-    }
-
-    /// Whether it will not pass.
-    pub(crate) fn is_final(&self) -> bool {
-        !matches!(self.then, Then::Again | Then::AskForAll)
-    }
-
-    /// Something that will not.
+    /// Something that will not pass.
     pub(crate) fn lasting(text: &str) -> Reason {
-        Reason { text: scrubbed(&one_line(text)), then: Then::GiveUp, is_answer: false }
+        Reason { text: scrubbed(text), cause: Cause::Refused }
     }
 }
 
@@ -95,44 +123,61 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::successors(Some(error), |error| (*error).source())
 }
 
-/// What each of them says.
+/// What each of them says, without secrets: of what follows here some is cut.
 fn chain(error: &object_store::Error) -> Vec<String> {
-    causes(error).map(ToString::to_string).collect()
+    causes(error).map(|error| without(&error.to_string(), secrets())).collect()
 }
 
-const SILENCE: &str = "no answer for ten seconds";
+/// What the innermost says.
+fn last_line(chain: &[String]) -> String {
+    one_line(chain.last().map(String::as_str).unwrap_or_default())
+}
 
-/// What object_store says of an answer with everything where a part was asked for; it has no kind of its own.
-const ALL_CAME: &str = "non-partial response";
+/// Codes of refusals that say nothing of the object: the same credentials were good before, or others are.
+const EXPIRED: [&str; 5] = [
+    "ExpiredToken",
+    "TokenRefreshRequired",
+    "InvalidToken",
+    "InvalidAccessKeyId",
+    // Azure's, of a signature that has expired too.
+    "AuthenticationFailed",
+];
 
-/// An answer that was cut short or garbled on its way is no XML, or another range than was asked for.
-fn give_up_unless_garbled(chain: &[String]) -> Then {
-    const NOT_THE_PART: [&str; 4] = ["Requested ", "Content-Range", "CONTENT_RANGE", ALL_CAME];
+/// An answer that was cut short or garbled on its way is no XML, or another range than was asked for. The
+/// crate has no kinds of their own for these.
+fn garbled_or_refused(chain: &[String]) -> Cause {
+    const ALL_CAME: [&str; 1] = ["non-partial response"];
+    const OTHER_PART: [&str; 3] = ["Requested ", "Content-Range", "CONTENT_RANGE"];
     const GARBLED: [&str; 2] = ["ist response", "response body"];
     let has =
         |signs: &[&str]| chain.iter().any(|text| signs.iter().any(|sign| text.contains(sign)));
-    if has(&NOT_THE_PART) {
-        Then::AskForAll
+    if has(&ALL_CAME) {
+        Cause::AllCame
+    } else if has(&OTHER_PART) {
+        Cause::OtherPart
     } else if has(&GARBLED) {
-        Then::Again
+        Cause::Garbled
     } else {
-        Then::GiveUp
+        Cause::Refused
     }
 }
 
-/// Where the crate has no key it asks the machine it runs on for one; elsewhere than in the cloud nobody
-/// answers.
-fn no_credentials(chain: &[String]) -> Option<Reason> {
-    const ASKED: [(&str, &str); 4] = [
-        ("metadata/identity", "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY"),
-        ("metadata.google", "GOOGLE_APPLICATION_CREDENTIALS"),
-        ("computeMetadata", "GOOGLE_APPLICATION_CREDENTIALS"),
-        ("169.254.169.254", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+/// Whether it is about a service that a machine in the cloud has its credentials from: what to set where
+/// there is none.
+fn own_credentials_in(chain: &[String]) -> Option<&'static str> {
+    const AWS: &str = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+    const GOOGLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+    const ASKED: [(&str, &str); 7] = [
+        ("/metadata/identity", "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY"),
+        ("//metadata.google", GOOGLE),
+        ("/computeMetadata/", GOOGLE),
+        ("/latest/api/token", AWS),
+        ("/latest/meta-data/iam", AWS),
+        ("//169.254.169.254", AWS),
+        ("//169.254.170.2", AWS),
     ];
     let is_asked = |(place, _): &&(&str, &str)| chain.iter().any(|text| text.contains(place));
-    let (_, variables) = ASKED.iter().find(is_asked)?;
-    let text = format!("no credentials: set {variables} (this machine has none of its own either)");
-    Some(Reason { text, then: Then::GiveUp, is_answer: false })
+    ASKED.iter().find(is_asked).map(|(_, variables)| *variables)
 }
 
 /// The status of the store's answer, which the crate tells in words alone.
@@ -142,13 +187,16 @@ fn status_in(chain: &[String]) -> Option<u16> {
     after.get(..3)?.parse().ok()
 }
 
+/// The code of an answer.
+fn code_in(chain: &[String]) -> Option<String> {
+    element_in(chain, "Code").or_else(|| json_text(chain, "reason"))
+}
+
 /// Status, code and message of an answer.
 fn answer_in(chain: &[String], status: u16) -> String {
-    let said = |tag: &str| chain.iter().find_map(|text| element(text, tag));
-    let code = said("Code").or_else(|| json_text(chain, "reason"));
-    let message = said("Message").or_else(|| json_text(chain, "message"));
+    let message = element_in(chain, "Message").or_else(|| json_text(chain, "message"));
     let name = status_name(status);
-    match (code, message) {
+    match (code_in(chain), message) {
         (Some(code), Some(message)) => format!("{code}: {message} ({name})"),
         (Some(one), None) | (None, Some(one)) => format!("{one} ({name})"),
         (None, None) if status == 301 => format!("{name}: is the bucket in another region?"),
@@ -174,6 +222,10 @@ fn status_name(status: u16) -> String {
     format!("HTTP {status}{name}")
 }
 
+fn element_in(chain: &[String], tag: &str) -> Option<String> {
+    chain.iter().find_map(|text| element(text, tag))
+}
+
 /// The text of an element of XML without others in it.
 fn element(text: &str, tag: &str) -> Option<String> {
     let after = text.split_once(&format!("<{tag}>"))?.1;
@@ -191,25 +243,26 @@ fn json_text(chain: &[String], key: &str) -> Option<String> {
 
 const TEXT_MAX: usize = 300;
 
+/// A text in one line, without the query of any URL in it.
 fn one_line(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(TEXT_MAX).collect()
-}
-
-/// A text without what the environment keeps secret, and without the query of any URL in it.
-pub(crate) fn scrubbed(text: &str) -> String {
-    let mut text = text.to_owned();
-    for secret in secrets() {
-        text = text.replace(secret.as_str(), "***");
-    }
-    let words = text.split(' ').map(|word| match word.split_once('?') {
+    let words = text.split_whitespace().map(|word| match word.split_once('?') {
         Some((before, after)) if before.contains("://") && !after.is_empty() => {
             format!("{before}?***")
         }
         _ => word.to_owned(),
     });
-    words.collect::<Vec<_>>().join(" ")
+    words.collect::<Vec<_>>().join(" ").chars().take(TEXT_MAX).collect()
+}
+
+/// A text in one line, without what the environment keeps secret.
+pub(crate) fn scrubbed(text: &str) -> String {
+    // In this order: of a secret that a cut goes through, a part would be left.
+    one_line(&without(text, secrets()))
+}
+
+fn without(text: &str, secrets: &[String]) -> String {
+    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
 }
 
 /// Shorter ones would blot out words.
@@ -252,19 +305,39 @@ mod tests {
              code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><Message>Wrong key.</Message>\
              <StringToSign>x-amz-security-token:hidden</StringToSign></Error>",
         );
-        let Reason { text, then, .. } = Reason::of(&error);
+        let Reason { text, cause } = Reason::of(&error);
         assert_eq!(text, "SignatureDoesNotMatch: Wrong key. (HTTP 403 Forbidden)");
-        assert_eq!(then, Then::GiveUp);
+        assert_eq!(cause, Cause::Refused);
     }
 
     #[test]
-    fn what_may_pass_is_tried_again() {
-        let then = |text: &str| Reason::of(&generic(text)).then;
-        assert_eq!(then("Server returned non-2xx status code: 503 Slow: "), Then::Again);
-        assert_eq!(then("Server returned non-2xx status code: 404 Not Found: "), Then::Absent);
-        assert_eq!(then("Requested 0..10, got 0..5"), Then::AskForAll);
-        assert_eq!(then("Error getting list response body"), Then::Again);
-        assert_eq!(then("no region"), Then::GiveUp);
+    fn a_failure_is_told_by_its_status_or_by_what_the_crate_says() {
+        let cause = |text: &str| Reason::of(&generic(text)).cause;
+        let answered = |text: &str| cause(&format!("Server returned non-2xx status code: {text}"));
+        assert_eq!(answered("503 Slow: "), Cause::Busy);
+        assert_eq!(answered("404 Not Found: "), Cause::Absent);
+        assert_eq!(answered("403 Forbidden: <Code>AccessDenied</Code>"), Cause::Refused);
+        assert_eq!(answered("403 Forbidden: <Code>ExpiredToken</Code>"), Cause::Credentials);
+        assert_eq!(answered("401 Unauthorized: "), Cause::Credentials);
+        assert_eq!(cause("Requested 0..10, got 0..5"), Cause::OtherPart);
+        assert_eq!(cause("Received non-partial response when range requested"), Cause::AllCame);
+        assert_eq!(cause("Error getting list response body"), Cause::Garbled);
+        assert_eq!(cause("no region"), Cause::Refused);
+    }
+
+    #[test]
+    fn of_credentials_that_the_machine_does_not_give_it_is_told_what_to_set() {
+        let of = |text: &str| Reason::of(&generic(text));
+        let Reason { text, cause } = of(
+            "Error performing PUT http://169.254.169.254/latest/api/token in 1ms - Server returned non-2xx \
+             status code: 503 Service Unavailable: ",
+        );
+        let told = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (this machine gives none \
+                    either: HTTP 503 Service Unavailable)";
+        assert_eq!((text.as_str(), cause), (told, Cause::Credentials));
+        // An object may be called like the service.
+        let other = of("Error performing GET http://h/b/metadata.google in 1ms - no region");
+        assert_eq!(other.cause, Cause::Refused);
     }
 
     #[test]

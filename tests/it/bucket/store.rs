@@ -9,7 +9,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A request for an object's bytes.
+/// What is never printed.
+pub const SECRET: &str = "NeverPrintThis";
+
+/// A request for an object's bytes; or for a token, of which the machine's credentials are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Get {
     /// The object's name, without what lies before it.
@@ -29,6 +32,10 @@ pub enum Act {
     WrongRange,
     /// Nobody may see it.
     Deny,
+    /// The same, said so that what the store says is cut in the middle of the secret that it repeats.
+    Repeat,
+    /// Not just now.
+    Busy,
 }
 
 type Plan = dyn Fn(&Get) -> Act + Send + Sync;
@@ -95,6 +102,10 @@ fn serve(
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let key = path.trim_start_matches("/wal").trim_start_matches('/');
+    if path.starts_with("/latest/") {
+        let get = Get { name: path.rsplit('/').next().unwrap_or_default().to_owned(), range: None };
+        return credentials(&mut client, &get.name, plan(&get));
+    }
     if query.contains("list-type") {
         return answer(&mut client, "200 OK", "", listing(objects, query).as_bytes(), true);
     }
@@ -118,6 +129,11 @@ fn serve(
             let body = b"<Error><Code>AccessDenied</Code><Message>Not this one.</Message></Error>";
             answer(&mut client, "403 Forbidden", "", body, true)
         }
+        (_, Act::Repeat) => {
+            let before = "x".repeat(293);
+            let body = format!("<Error><Message>{before}{SECRET}</Message></Error>");
+            answer(&mut client, "403 Forbidden", "", body.as_bytes(), true)
+        }
         (Some(range), Act::Answer | Act::WrongRange) => {
             let off = usize::from(act == Act::WrongRange);
             let (first, last, of) = (range.start + off, range.end - 1 + off, bytes.len() + off);
@@ -126,6 +142,20 @@ fn serve(
         }
         _ => answer(&mut client, "200 OK", marks, bytes, method == "GET"),
     }
+}
+
+/// What the machine that walstat runs on has to give: credentials that are to be renewed for every request.
+fn credentials(client: &mut TcpStream, name: &str, act: Act) -> std::io::Result<()> {
+    let body = match name {
+        _ if act == Act::Busy => return answer(client, "503 Service Unavailable", "", b"", true),
+        "token" => "token",
+        "" => "role",
+        _ => {
+            r#"{"AccessKeyId": "key", "SecretAccessKey": "secret", "Token": "token",
+                "Expiration": "2025-01-01T00:00:00Z"}"#
+        }
+    };
+    answer(client, "200 OK", "", body.as_bytes(), true)
 }
 
 fn answer(

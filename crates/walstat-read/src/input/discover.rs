@@ -119,7 +119,7 @@ pub fn discover_known(
     known: Arc<KnownFiles>,
 ) -> Result<Found, InputError> {
     let mut looks = 1;
-    storage::begin();
+    storage::begin(paths);
     loop {
         match given::look(paths, taken_for, &known) {
             // A server renames its segments while the directory is listed: all may be missed.

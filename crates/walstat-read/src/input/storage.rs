@@ -36,9 +36,10 @@ pub fn configure(options: Options) {
     elsewhere::configure(options);
 }
 
-/// Asks all stores again, also those from which nothing was had for too long: a new reading begins.
-pub(super) fn begin() {
-    elsewhere::begin();
+/// A new reading of these paths begins: all stores are asked again, also those from which nothing was had for
+/// too long, and what was listed before is forgotten.
+pub(super) fn begin(paths: &[PathBuf]) {
+    elsewhere::begin(paths);
 }
 
 /// Why the store that a path lies in is not asked any more: nothing was had from it for too long. What is

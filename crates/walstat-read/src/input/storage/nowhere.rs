@@ -3,7 +3,7 @@
 use super::{Entry, File, Metadata, Options};
 use std::convert::Infallible;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The bytes of an object: there are none.
@@ -25,7 +25,7 @@ fn none<T>() -> io::Result<T> {
 
 pub(super) fn configure(_: Options) {}
 
-pub(super) fn begin() {}
+pub(super) fn begin(_: &[PathBuf]) {}
 
 pub(super) fn given_up(_: &Path) -> Option<String> {
     None
@@ -53,7 +53,7 @@ pub struct Ahead(());
 
 impl Ahead {
     /// Says which files will be read next, and how much of each.
-    pub fn announce(&mut self, _: impl IntoIterator<Item = (std::path::PathBuf, u64, u64)>) {}
+    pub fn announce(&mut self, _: impl IntoIterator<Item = (PathBuf, u64, u64)>) {}
 
     /// Opens the next one.
     ///

@@ -26,8 +26,16 @@ pub(super) fn configure(options: Options) {
 
 pub(super) fn metadata(path: &Path) -> io::Result<Metadata> {
     let found = walstat_cloud::look(path)?.map(Metadata::from);
-    let nothing = || io::Error::new(io::ErrorKind::NotFound, "no object of this name or prefix");
-    found.ok_or_else(nothing)
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, nothing_at(path)))
+}
+
+fn nothing_at(path: &Path) -> &'static str {
+    // It is not shown, since there may be a signature in it.
+    if path.to_string_lossy().contains('?') {
+        "no object of this name or prefix: a '?' and what is behind it are taken for a part of the name"
+    } else {
+        "no object of this name or prefix"
+    }
 }
 
 pub(super) fn entries(path: &Path) -> io::Result<Vec<Entry>> {
