@@ -205,8 +205,8 @@ pub(crate) fn replay_all(
     })
 }
 
-/// The background writer logs the running transactions every 15 s (`LOG_SNAPSHOT_INTERVAL_MS`): how often goes
-/// by how long the same work takes.
+/// The background writer logs the running transactions every 15 s (`LOG_SNAPSHOT_INTERVAL_MS`): how often
+/// depends on how long the same work takes.
 const SNAPSHOT_BYTES: u64 = 56;
 /// So many times more or less, and one in so many: runs of some seconds took up to ten times as long as their
 /// base where other work was beside them, long ones keep their pace.
