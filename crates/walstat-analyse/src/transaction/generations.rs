@@ -12,14 +12,15 @@
 //!   record that knows no xid as old, nor when the xid comes again.
 //!
 //! A run does not know what came before it. What it says of an xid before that writes something is kept
-//! apart ([`Before`]): it is about the part before the run, which may have ended there.
+//! apart ([`Before`](super::part::Before)): it is about the part before the run, which may have ended there.
 
+mod merge;
 mod open;
 
 use super::ended_parts::EndedParts;
 use super::family::{self, Fate};
 use super::finished::Finished;
-use super::part::{Before, Claim, End, Part};
+use super::part::{Claim, End, Part};
 use crate::fork_table::ForkTable;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
@@ -226,102 +227,6 @@ impl Generations {
         }
     }
 
-    /// Adds what a later run has seen, in which relations have the numbers `files`.
-    pub(super) fn merge(&mut self, later: Generations, files: &[u32], finished: &mut Finished) {
-        let Generations { parts, ended, oldest_running, known, .. } = later;
-        if self.known.is_empty() {
-            self.known = known;
-        }
-        let has_same_files = files.iter().zip(0..).all(|(ours, theirs)| *ours == theirs);
-        let renumber = |part: &mut Part| {
-            if !has_same_files {
-                part.renumber(files);
-            }
-        };
-        let unclaimed: Vec<(u32, u32)> = self.unclaimed_places().collect();
-        // Each is the first part of its xid there.
-        for mut part in ended.iter() {
-            renumber(&mut part);
-            self.merge_ended(part, finished);
-        }
-        // A parent may stand behind what belongs to it: all places first.
-        let places: Vec<Option<Place>> = parts.iter().map(|part| self.place_for(part)).collect();
-        let moved = |old: u32| places.get(old as usize)?.as_ref().and_then(Place::of_part);
-        for (part, place) in parts.iter().zip(&places) {
-            if let Some(Place { before: Some(before), .. }) = place
-                && self.unclaimed.contains(&part.xid)
-                && let Some(ours) = self.parts.get_mut(*before as usize)
-            {
-                ours.after = part.before.first.and_then(|claim| claim.moved(moved));
-            }
-        }
-        for (xid, place) in unclaimed {
-            let is_last = self.by_xid.get(&xid) == Some(&place);
-            if let Some(part) = self.parts.get_mut(place as usize) {
-                part.is_sealed |= !is_last || covers(&oldest_running, xid);
-            }
-        }
-        for (mut part, place) in parts.into_iter().zip(&places) {
-            let Some(place) = place else { continue };
-            part.move_claims(moved);
-            renumber(&mut part);
-            self.join(part, place);
-        }
-        if !self.is_first {
-            self.oldest_running.extend(oldest_running);
-        }
-        self.find_unclaimed();
-    }
-
-    /// Adds a part that has ended in a later run, and that nothing belongs to.
-    fn merge_ended(&mut self, part: Part, finished: &mut Finished) {
-        if matches!(self.last(part.xid), Last::Unknown) {
-            self.ended.xids.insert(part.xid);
-            self.ended.take(&part, self.is_first.then_some(finished));
-        } else if let Some(place) = self.place_for(&part) {
-            self.join(part, &place);
-        }
-    }
-
-    /// Puts a part of a later run where it belongs.
-    fn join(&mut self, mut part: Part, place: &Place) {
-        let Place { part: Some(ours), before, is_new } = place else { return };
-        if before.is_some() {
-            part.before = Before::default();
-        } else if covers(&self.oldest_running, part.xid) {
-            part.before.first = None;
-        }
-        let is_first = self.is_first;
-        let Some(ours) = self.part(*ours) else { return };
-        if *is_new && is_first {
-            // Nothing of it is here yet, nor can be said of it before.
-            part.begin();
-            *ours = part;
-        } else {
-            ours.join(part);
-        }
-    }
-
-    /// Where a part of a later run belongs.
-    fn place_for(&mut self, part: &Part) -> Option<Place> {
-        let xid = part.xid;
-        if !part.is_before {
-            let part = Some(self.push_empty(xid, false));
-            return Some(Place { part, before: None, is_new: true });
-        }
-        let (before, is_new) = match self.last(xid) {
-            Last::Open(place) => {
-                return Some(Place { part: Some(place), before: None, is_new: false });
-            }
-            Last::Ended(place) => (Some(place), part.is_alive),
-            Last::HandedOn => (Some(u32::MAX), part.is_alive && self.ended.xids.remove(xid)),
-            Last::Unknown => (None, true),
-        };
-        let is_before = before.is_none() && !self.is_first;
-        let part = is_new.then(|| self.push_empty(xid, is_before));
-        Some(Place { part, before, is_new })
-    }
-
     fn push_empty(&mut self, xid: u32, is_before: bool) -> u32 {
         self.push(Part { is_before, is_alive: !is_before, ..Part::new(xid, Lsn(0)) })
     }
@@ -489,22 +394,6 @@ impl Generations {
         });
         let moved = |place: u32| places.get(place as usize).copied().flatten();
         parts.iter_mut().for_each(|part| part.move_claims(moved));
-    }
-}
-
-/// Where a part of a later run belongs.
-struct Place {
-    /// Its part: one that goes on, or a new one; `None` where it only says something of the one before.
-    part: Option<u32>,
-    /// The part before it, which has ended.
-    before: Option<u32>,
-    /// Nothing of its part was here before.
-    is_new: bool,
-}
-
-impl Place {
-    fn of_part(&self) -> Option<u32> {
-        self.part
     }
 }
 
