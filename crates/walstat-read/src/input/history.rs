@@ -203,26 +203,37 @@ impl Histories {
         self.sound.insert(timeline, BTreeSet::from([ancestors]));
     }
 
-    /// Takes the place where `timeline` begins, leaving `end.timeline`, into all histories that name another
-    /// one for it of which no server takes notice: `is_unnoticed`. Whether there was one.
-    pub(crate) fn settle_begin(
+    /// Takes the places where timelines begin, and which ones they leave, into all histories that name
+    /// another place of which no server takes notice: `is_unnoticed`, of what is told and what is so.
+    /// Whether there was one. Each history is looked at once, however many timelines there are.
+    pub(crate) fn settle_begins(
         &mut self,
-        timeline: u32,
-        end: Ancestor,
-        is_unnoticed: impl Fn(Lsn) -> bool,
+        begins: &BTreeMap<u32, Ancestor>,
+        is_unnoticed: impl Fn(Lsn, Lsn) -> bool,
     ) -> bool {
         let before = self.misplaced.len();
         let lists = self.sound.iter_mut().filter(|(_, rivals)| rivals.len() == 1);
         for (history, rivals) in lists {
-            let Some(mut ancestors) = rivals.first().cloned() else { continue };
+            let Some(ancestors) = rivals.first() else { continue };
             let children = ancestors.iter().skip(1).map(|it| it.timeline).chain([*history]);
-            let child = children.collect::<Vec<_>>().iter().position(|child| *child == timeline);
-            let Some(told) = child.and_then(|index| ancestors.get_mut(index)) else { continue };
-            if told.timeline != end.timeline || told.end == end.end || !is_unnoticed(told.end) {
+            let misplaced = |(index, (told, child)): (usize, (&Ancestor, u32))| {
+                let begin = begins.get(&child)?;
+                let is_it = told.timeline == begin.timeline
+                    && told.end != begin.end
+                    && is_unnoticed(told.end, begin.end);
+                is_it.then_some((index, child, *begin))
+            };
+            let misplaced = ancestors.iter().zip(children).enumerate().filter_map(misplaced);
+            let misplaced: Vec<(usize, u32, Ancestor)> = misplaced.collect();
+            if misplaced.is_empty() {
                 continue;
             }
-            let (told, begins) = (std::mem::replace(&mut told.end, end.end), end.end);
-            self.misplaced.insert(Misplaced { history: *history, timeline, told, begins });
+            let mut ancestors = ancestors.clone();
+            for (index, timeline, begin) in misplaced {
+                let Some(told) = ancestors.get_mut(index) else { continue };
+                let (told, begins) = (std::mem::replace(told, begin).end, begin.end);
+                self.misplaced.insert(Misplaced { history: *history, timeline, told, begins });
+            }
             *rivals = BTreeSet::from([ancestors]);
             self.followed.remove(history);
         }
@@ -319,8 +330,9 @@ mod tests {
         histories.add(2, Ok("1\t0/892E18"), "00000002.history");
         histories.add(3, Ok("1\t0/892E10\n2\t1/0"), "00000003.history");
         let end = Ancestor { timeline: 1, end: Lsn(0x89_2E18) };
-        assert!(!histories.settle_begin(2, end, |_| false));
-        assert!(histories.settle_begin(2, end, |told| told == Lsn(0x89_2E10)));
+        let begins = BTreeMap::from([(2, end)]);
+        assert!(!histories.settle_begins(&begins, |_, _| false));
+        assert!(histories.settle_begins(&begins, |told, _| told == Lsn(0x89_2E10)));
         assert_eq!((histories.contradicting(), histories.problems().count()), (vec![], 0));
         let misplaced: Vec<_> = histories.misplaced().collect();
         assert!(misplaced.iter().all(|it| (it.history, it.timeline) == (3, 2)));

@@ -183,21 +183,23 @@ impl Reading<'_> {
     fn settle_histories(&self, found: &mut Found) -> Result<(), InputError> {
         let rivals: Vec<(u32, BTreeSet<Vec<Ancestor>>)> =
             found.histories.rivals().map(|(timeline, rivals)| (timeline, rivals.clone())).collect();
+        if rivals.is_empty() && found.histories.contradicting().is_empty() {
+            return Ok(());
+        }
+        // Which file is which segment does not depend on histories: one plan does for all of them.
+        let plan = plan(found, place(found)?, self.wanted.timeline)?;
         for (timeline, rivals) in rivals {
-            self.follow_proven(found, timeline, rivals)?;
+            let (_, best) = self.proven(&plan, timeline, rivals);
+            found.histories.follow(timeline, best);
         }
         // Where a history contradicts that of a newer timeline, the records may tell which is wrong.
-        let contradicting = found.histories.contradicting();
-        let bytes = match contradicting.is_empty() {
-            true => return Ok(()),
-            false => u64::from(place(found)?.geometry.segment_bytes),
-        };
-        for (newer, timeline) in contradicting {
+        let bytes = u64::from(plan.geometry.segment_bytes);
+        for (newer, timeline) in found.histories.contradicting() {
             let ancestors = |of| found.histories.ancestors(of).unwrap_or_default().to_vec();
             let (own, mut before) = (ancestors(timeline), ancestors(newer));
             before.pop();
             let rivals = BTreeSet::from([own.clone(), before]);
-            let (proof, best) = self.follow_proven(found, timeline, rivals)?;
+            let (proof, best) = self.proven(&plan, timeline, rivals);
             // Places that no server minds are settled where the segments are known.
             let is_near = |(one, other): (&Ancestor, &Ancestor)| {
                 one.timeline == other.timeline && one.end.0 / bytes == other.end.0 / bytes
@@ -213,23 +215,18 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Follows the one of several histories of a timeline that the records prove, and says how well they do.
-    fn follow_proven(
+    /// The one of several histories of a timeline that the records prove, and how well they do.
+    fn proven(
         &self,
-        found: &mut Found,
+        plan: &Plan,
         timeline: u32,
         rivals: BTreeSet<Vec<Ancestor>>,
-    ) -> Result<(Proof, Vec<Ancestor>), InputError> {
-        let mut proven = Vec::new();
-        for ancestors in rivals {
-            found.histories.follow(timeline, ancestors.clone());
-            let plan = plan(found, place(found)?, self.wanted.timeline)?;
-            let verifier = self.verifier(plan.geometry, &[]);
-            proven.push((verify::proof(&plan, timeline, &ancestors, &verifier), ancestors));
-        }
-        let best = proven.into_iter().min().unwrap_or((Proof::Unknown, Vec::new()));
-        found.histories.follow(timeline, best.1.clone());
-        Ok(best)
+    ) -> (Proof, Vec<Ancestor>) {
+        let verifier = self.verifier(plan.geometry, &[]);
+        let proven = rivals
+            .into_iter()
+            .map(|ancestors| (verify::proof(plan, timeline, &ancestors, &verifier), ancestors));
+        proven.min().unwrap_or((Proof::Unknown, Vec::new()))
     }
 
     /// Corrects histories that name another place than the one where the timeline begins; whether there was

@@ -13,7 +13,7 @@ use super::timeline_switches::TimelineSwitches;
 use crate::input::history::{self, Ancestor, Histories};
 use crate::input::placing::Key;
 use crate::input::plan::{Chain, Plan};
-use crate::input::problem::{Problem, ProblemKind};
+use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::{Branch, Lineage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,11 +96,12 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
     if verifier.scope.limit.is_some() {
         return verified;
     }
+    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).collect();
     for lineage in &plan.other_lineages {
-        timeline(plan, lineage, verifier, &mut verified);
+        timeline(plan, lineage, &counted, verifier, &mut verified);
     }
     for branch in &plan.branches {
-        match branch_point(plan, branch, verifier) {
+        match branch_point(plan, branch, plan.lineage_of(branch.child), verifier) {
             Ok(true) => verified.problems.extend(strays(plan, branch)),
             Ok(false) => {}
             Err(problem) => verified.problems.push(problem),
@@ -169,24 +170,26 @@ pub(super) fn settle_beginnings(
         lineage.parent().filter(|_| told <= *number)?;
         Some((timeline, begin_in(file, lineage, verifier)?))
     };
-    let begins: Vec<(u32, Ancestor)> = all.filter_map(begins).collect();
+    let begins: BTreeMap<u32, Ancestor> = all.filter_map(begins).collect();
     // No backup has its checkpoint before that, so none would be restored.
     let oldest = plan.files.keys().map(|(_, number)| number.saturating_mul(bytes)).min();
-    let settle = |(timeline, begin): (u32, Ancestor)| {
-        let is_unnoticed = |told: Lsn| {
-            told.0 / bytes == begin.end.0 / bytes || told < begin.end && oldest < Some(told.0)
-        };
-        histories.settle_begin(timeline, begin, is_unnoticed)
+    let is_unnoticed = |told: Lsn, begins: Lsn| {
+        told.0 / bytes == begins.0 / bytes || told < begins && oldest < Some(told.0)
     };
-    begins.into_iter().map(settle).fold(false, |any, one| any | one)
+    histories.settle_begins(&begins, is_unnoticed)
 }
 
 /// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one
 /// that is followed, or of an ancestor after the place where it was left.
-fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>, verified: &mut Verified) {
+fn timeline(
+    plan: &Plan,
+    lineage: &Lineage,
+    counted: &BTreeSet<Key>,
+    verifier: &Verifier<'_>,
+    verified: &mut Verified,
+) {
     let bytes = plan.geometry.segment_bytes;
     let timeline = lineage.timeline();
-    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).collect();
     let own = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
     let numbers = own.map(|((_, number), _)| *number);
     let ours = |number: &u64| {
@@ -205,6 +208,8 @@ fn timeline(plan: &Plan, lineage: &Lineage, verifier: &Verifier<'_>, verified: &
     let reaches = |problem: &Problem| {
         let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
         match problem.lsn {
+            // Seen in ours, and the segment before it is blamed.
+            _ if matches!(problem.elsewhere, Some(Elsewhere::SeenAt(at)) if at >= target) => true,
             Some(lsn) => lsn >= target || end > Some(target) || is_hole(problem),
             None => own.iter().any(|segment| segment.file() == problem.segment),
         }
@@ -242,7 +247,8 @@ pub(super) enum Proof {
     Wrong,
 }
 
-/// Whether a timeline begins where the last of its `ancestors` ends.
+/// Whether a timeline begins where the last of its `ancestors` ends, whatever the plan takes for them.
+/// Without segments of the timeline nothing tells.
 pub(super) fn proof(
     plan: &Plan,
     timeline: u32,
@@ -250,17 +256,24 @@ pub(super) fn proof(
     verifier: &Verifier<'_>,
 ) -> Proof {
     let lineage = Lineage::from_ancestors(timeline, ancestors);
-    let Some(parent) = lineage.parent() else { return Proof::Unknown };
+    let parent = lineage.parent().filter(|_| plan.lineage_of(timeline).is_some());
+    let Some(parent) = parent else { return Proof::Unknown };
     let branch = Branch { child: timeline, parent, at: lineage.begin(), history: timeline };
-    match branch_point(plan, &branch, verifier) {
+    match branch_point(plan, &branch, Some(&lineage), verifier) {
         Ok(true) => Proof::Right,
         Ok(false) => Proof::Unknown,
         Err(_) => Proof::Wrong,
     }
 }
 
-/// Checks that a timeline begins where a history file says it does; `false`: nothing tells.
-fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result<bool, Problem> {
+/// Checks that a timeline begins where a history file says it does; `false`: nothing tells. `lineage`: that
+/// of the timeline, if there are segments of it.
+fn branch_point(
+    plan: &Plan,
+    branch: &Branch,
+    lineage: Option<&Lineage>,
+    verifier: &Verifier<'_>,
+) -> Result<bool, Problem> {
     let bytes = u64::from(plan.geometry.segment_bytes);
     let (range_start, range_end) = (verifier.scope.start, verifier.scope.end);
     if !(range_start..range_end).contains(&branch.at) {
@@ -268,7 +281,7 @@ fn branch_point(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result
     }
     let early = plan.files.range((branch.child, 0)..(branch.child, branch.at.0 / bytes));
     let early = early.last().and_then(|(_, files)| files.first());
-    match (early, begins_there(plan, branch, verifier)) {
+    match (early, begins_there(plan, branch, lineage, verifier)) {
         (None, result) | (Some(_), result @ Ok(true)) => result,
         // Nothing proves that the history is right, and not the name of that segment.
         (Some(segment), _) => {
@@ -288,10 +301,15 @@ fn other_branch(branch: &Branch, found: String) -> Problem {
 }
 
 /// The same by the records around the place.
-fn begins_there(plan: &Plan, branch: &Branch, verifier: &Verifier<'_>) -> Result<bool, Problem> {
+fn begins_there(
+    plan: &Plan,
+    branch: &Branch,
+    lineage: Option<&Lineage>,
+    verifier: &Verifier<'_>,
+) -> Result<bool, Problem> {
     let Branch { child, parent, at, .. } = *branch;
     let number = at.0 / u64::from(plan.geometry.segment_bytes);
-    let lineage = plan.lineage_of(child).filter(|_| file(plan, child, number).is_some());
+    let lineage = lineage.filter(|_| file(plan, child, number).is_some());
     let Some(lineage) = lineage else { return Ok(false) };
     // The record may begin or end in a neighbour.
     let around = [number.checked_sub(1), Some(number), number.checked_add(1)];

@@ -62,11 +62,11 @@ impl Plan {
     ) -> Vec<String> {
         let newest = present.last().copied().unwrap_or(u32::MAX);
         let newer = histories.all().map(|(timeline, _)| timeline).filter(|newer| *newer > newest);
+        // A server looks for them one by one.
+        let missing = (newest..u32::MAX).map(|before| before + 1).find(|it| !histories.has(*it));
         let note = |timeline| {
             let name = history::name_of(timeline);
-            // A server looks for them one by one.
-            let between = newest.saturating_add(1)..timeline;
-            match between.into_iter().find(|between| !histories.has(*between)) {
+            match missing.filter(|missing| *missing < timeline) {
                 None => format!(
                     "{name}: no segment of timeline {timeline}, which a restore to the latest one follows"
                 ),
