@@ -156,3 +156,110 @@ fn of_a_long_record_that_is_wrong_all_segments_are_told() {
     assert!(found.contains("; the record goes on in the next 6 segments, up to 0/00"), "{found}");
     assert!(found.ends_with("and any of these 7 may be the wrong one"), "{found}");
 }
+
+/// Segments 3 to 6 of a server, and of a clone of it from the middle of segment `parts` on.
+fn clones(parts: u64) -> (Disk, Disk) {
+    let mut origin = Wal::new(Form::of("15"), 3);
+    while origin.at() < (parts << 20) + (1 << 19) {
+        origin.add(&Rec::insert(1000));
+    }
+    let written_on = |bytes: usize| {
+        let mut wal = origin.clone();
+        while wal.at() < (6 << 20) + (1 << 19) {
+            wal.add(&Rec::insert(bytes));
+        }
+        wal.switch();
+        wal.finish()
+    };
+    (written_on(1500), written_on(1900))
+}
+
+/// The files that are blamed, whatever the WAL is divided into.
+fn blamed(disk: &Disk) -> Vec<String> {
+    let directory = disk.write();
+    let named = |threads: usize| -> Vec<String> {
+        let report = read(directory.path(), &ALL.threads(threads));
+        report.problems.iter().map(|problem| problem.segment.clone()).collect()
+    };
+    let (one, apart) = (named(1), stats_apart(directory.path(), &ALL).expect("a report"));
+    assert_eq!(named(8), one);
+    assert_eq!(apart.problems.iter().map(|it| it.segment.clone()).collect::<Vec<_>>(), one);
+    let mut all = one;
+    all.dedup();
+    all
+}
+
+/// A segment of a clone, or of another cluster under its number, fits none of its neighbours.
+#[test]
+fn a_segment_of_a_clone_is_blamed_alone() {
+    let (own, other) = clones(3);
+    for number in [4, 5] {
+        let mut mixed = own.clone();
+        mixed.files.insert(number, other.files[&number].clone());
+        assert_eq!(blamed(&mixed), [format!("0000000100000000000000{number:02X}")]);
+        mixed.files.insert(number, own.files[&number].clone());
+        assert!(blamed(&mixed).is_empty());
+    }
+}
+
+/// It fits the segment before it, as far as both servers have the same past. That the others fit each other
+/// tells: of two alone, and of three, nothing does.
+#[test]
+fn the_segment_in_which_a_clone_parts_is_blamed_where_the_others_fit() {
+    let (own, other) = clones(4);
+    let mut mixed = own.clone();
+    mixed.files.insert(4, other.files[&4].clone());
+    assert_eq!(blamed(&mixed), [FOUR]);
+    let three = mixed.clone().without(6);
+    assert_eq!(blamed(&three), ["000000010000000000000005"]);
+    let report = read(three.write().path(), &ALL);
+    let found = &report.problems[0].found;
+    assert!(found.contains(&format!(", or {FOUR} is wrong from 0/004F")), "{found}");
+}
+
+/// The same where it was closed early.
+#[test]
+fn a_segment_that_ends_in_a_switch_of_a_clone_is_blamed() {
+    let (own, _) = clones(4);
+    let mut wal = Wal::new(Form::of("15"), 3);
+    while wal.at() < (4 << 20) + (1 << 18) {
+        wal.add(&Rec::insert(1000));
+    }
+    wal.switch();
+    let mut mixed = own;
+    mixed.files.insert(4, wal.finish().files[&4].clone());
+    assert_eq!(blamed(&mixed), [FOUR]);
+}
+
+/// No server writes behind a switch.
+#[test]
+fn a_switch_with_a_record_behind_it_is_blamed_though_nothing_else_tells() {
+    let (own, _) = clones(3);
+    let mut mixed = own.without(6).without(3);
+    let mut wal = Wal::new(Form::of("15"), 3);
+    let place = loop {
+        let lsn = wal.add(&Rec::insert(1000));
+        if lsn.0 > (4 << 20) + 0x2000 && lsn.0 % 8192 < 4000 && lsn.0 % 8192 > 24 {
+            break lsn;
+        }
+    };
+    let previous = wal.records[wal.records.len() - 2].0;
+    let switch = Rec::switch().encode(wal.form.version, previous.0);
+    mixed.at(place, switch.len()).copy_from_slice(&switch);
+    assert_eq!(blamed(&mixed), [FOUR]);
+}
+
+/// Thousands of histories that contradict each other take no longer than thousands that do not: all are held
+/// against one plan. Were one made for each of them, this would not end for hours.
+#[test]
+fn thousands_of_histories_may_contradict_each_other() {
+    let directory = archive(&three());
+    let count = 3_000;
+    for timeline in 2..count + 2 {
+        let text = format!("{}\t0/{:X}\tx\n", timeline - 1, 0x90_0000 + 8 * timeline);
+        super::put(directory.path(), &format!("{timeline:08X}.history"), text.as_bytes());
+    }
+    let told = told(&check(&["--as", "archive"], directory.path()).exits(4));
+    let histories = told.iter().filter(|(kind, _)| kind == "history").count();
+    assert_eq!((histories, told.len()), (count, count));
+}

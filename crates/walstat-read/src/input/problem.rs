@@ -107,6 +107,15 @@ pub enum Elsewhere {
         /// Where the record ends.
         to: Lsn,
     },
+    /// The records of two neighbouring segments do not link, and it is not judged yet which of both is wrong.
+    Apart {
+        /// The last record of the earlier one.
+        last: Lsn,
+        /// Whether it goes on in the later one.
+        goes_on: bool,
+        /// Whether it is a switch with a record behind it that links to it: no server writes that.
+        is_followed: bool,
+    },
 }
 
 /// As it is said after what was found.
@@ -114,9 +123,11 @@ impl fmt::Display for Elsewhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Elsewhere::SeenAt(lsn) => write!(f, " at {lsn}"),
-            Elsewhere::Begins { at, may_be_wrong: false } => {
+            Elsewhere::Begins { at, may_be_wrong: false }
+            | Elsewhere::Apart { last: at, goes_on: true, .. } => {
                 write!(f, "; the record at {at} goes on there")
             }
+            Elsewhere::Apart { .. } => Ok(()),
             Elsewhere::Begins { at, may_be_wrong: true } => {
                 write!(f, "; the record at {at}, which may be wrong too, goes on there")
             }

@@ -8,7 +8,7 @@ use crate::input::problem::{Elsewhere, Fetched, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::BodyFault;
 use walstat_format::crc::Crc32c;
-use walstat_format::lsn::Lsn;
+use walstat_format::lsn::{Lsn, MAXALIGN};
 use walstat_format::page::{Geometry, PageFault};
 use walstat_format::record_header::HeaderFault;
 use walstat_format::version::Version;
@@ -80,7 +80,59 @@ impl First {
     }
 }
 
+/// The last record before a segment's first one, as far as the bytes before it tell.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Preceding {
+    /// Where it starts.
+    pub lsn: Lsn,
+    /// Where the next one would start, if it is whole.
+    pub next: Lsn,
+    /// Whether it goes on in that segment.
+    pub goes_on: bool,
+    /// Whether it is a switch that another record in its page links to.
+    pub is_followed: bool,
+}
+
+impl Preceding {
+    /// Whether the records of two neighbouring segments do not link; `next`: the first of the later one. It
+    /// has to say that the record before it lies in the earlier one: then it is no damage that hides
+    /// records. Where a valid record lies in both they fit, and the link alone is wrong.
+    pub(super) fn is_apart(self, next: First, geometry: &Geometry) -> Option<Elsewhere> {
+        let Preceding { lsn: last, next: end, goes_on, is_followed } = self;
+        let bytes = u64::from(geometry.segment_bytes);
+        let begin = Lsn(next.lsn.0 - next.lsn.0 % bytes);
+        let earlier = Lsn(begin.0.saturating_sub(bytes))..begin;
+        let is_apart = next.previous != last
+            && end <= begin
+            && earlier.contains(&last)
+            && earlier.contains(&next.previous)
+            && next.previous.0.is_multiple_of(MAXALIGN as u64);
+        is_apart.then_some(Elsewhere::Apart { last, goes_on, is_followed })
+    }
+}
+
 impl Gap {
+    /// The record that this gap is in the place of, or the one before it, `last`, if the gap begins with a
+    /// segment: what the first record of that segment, `next`, has to link to.
+    pub(super) fn preceding(
+        &self,
+        last: Option<Preceding>,
+        next: First,
+        geometry: &Geometry,
+    ) -> Option<Preceding> {
+        let begin = Lsn(next.lsn.0 - next.lsn.0 % u64::from(geometry.segment_bytes));
+        match self.cause {
+            Cause::Continuation { .. } if self.start == begin => last,
+            Cause::Continuation { .. } | Cause::Checksum { .. }
+                if self.start < begin && self.end(geometry) > begin =>
+            {
+                let lsn = self.start;
+                Some(Preceding { lsn, next: lsn, goes_on: true, is_followed: false })
+            }
+            _ => None,
+        }
+    }
+
     /// The problem to report for this gap, if a record follows it; `next`: the first one, if it is
     /// known. A record in two files is told of the file that is wrong, at the place where it is.
     pub fn problem(&self, next: Option<First>, geometry: &Geometry) -> Problem {

@@ -4,6 +4,7 @@
 mod filename_check;
 pub mod holes;
 mod impossible;
+mod neighbours;
 mod verified;
 
 use super::books::{Books, Heading};
@@ -147,6 +148,8 @@ pub(crate) fn conclude_chain(
     }
     filename_check::check(&mut outcome, chain);
     outcome.judge_types(chain);
+    let last = outcome.last.map_or(Lsn(0), |last| last.lsn);
+    neighbours::blame_one(&mut outcome.problems, chain, last);
     for problem in &mut outcome.problems {
         if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
             problem.segment = chain.segment_name(lsn);

@@ -478,6 +478,7 @@ impl<'s> Reader<'s> {
         }
         self.switched = record.header.is_switch();
         if self.switched {
+            self.run.note_followed(self.scope.linked_record(page, offset).is_some());
             self.book(Heading::Switch, end, rest.len() - bytes.len());
             return None;
         }

@@ -6,7 +6,7 @@
 
 use super::books::{Books, Heading};
 use super::claims::Claims;
-use super::damage::{Cause, First, Gap};
+use super::damage::{Cause, First, Gap, Preceding};
 use super::fast::UsualRecords;
 use super::observe::{Observe, Shown};
 use super::observer::Observer;
@@ -30,6 +30,15 @@ pub struct Last {
     pub next: Lsn,
     /// Its header.
     pub header: RecordHeader,
+    /// Whether it is a switch that another record in its page links to.
+    pub is_followed: bool,
+}
+
+impl Last {
+    fn preceding(&self) -> Preceding {
+        let Last { lsn, next, is_followed, .. } = *self;
+        Preceding { lsn, next, goes_on: false, is_followed }
+    }
 }
 
 /// What the link (`xl_prev`) of the next record has to be.
@@ -190,7 +199,7 @@ impl Run {
             let segment = u64::from(scope.geometry.segment_bytes);
             next = Lsn(record.end.0.next_multiple_of(segment));
         }
-        self.follow(Last { lsn, next: next.min(scope.end), header });
+        self.follow(Last { lsn, next: next.min(scope.end), header, is_followed: false });
         if lsn < scope.start {
             self.books.add(Heading::Continuation, inside);
             return;
@@ -224,7 +233,7 @@ impl Run {
         self.books.add(Heading::PageHeader, read.page_header_bytes as u64);
         self.books.add(Heading::Filtered, read.filtered_bytes as u64);
         self.filtered_commits += read.filtered_commits as u64;
-        self.follow(Last { lsn: read.previous, next: read.next(), header });
+        self.follow(Last { lsn: read.previous, next: read.next(), header, is_followed: false });
         self.first_in_range.get_or_insert(read.first());
         if read.counted_end > Lsn(0) {
             self.counted_end = Some(read.counted_end.aligned());
@@ -262,6 +271,11 @@ impl Run {
         }
         self.books.merge(&seen.books);
         self.beyond = Some(beyond);
+    }
+
+    /// Takes note of whether the last record, a switch, has one behind it that links to it.
+    pub(super) fn note_followed(&mut self, is_followed: bool) {
+        self.last.iter_mut().for_each(|last| last.is_followed = is_followed);
     }
 
     /// Takes note of the last valid record.
@@ -355,7 +369,11 @@ impl Run {
     pub(crate) fn gap_is_damage(&mut self, gap: &Gap, next: Option<First>, geometry: &Geometry) {
         // A file that ends early is a problem even if no byte was lost.
         if gap.counts.total() > 0 || gap.cause == Cause::Cut {
-            self.problems.push(gap.problem(next, geometry));
+            let last = self.last.map(|last| last.preceding());
+            let apart =
+                next.and_then(|next| gap.preceding(last, next, geometry)?.is_apart(next, geometry));
+            let problem = gap.problem(next, geometry);
+            self.problems.push(Problem { elsewhere: apart.or(problem.elsewhere), ..problem });
             self.books.add(Heading::Damaged, gap.counts.total());
         }
     }
@@ -405,5 +423,6 @@ pub(super) fn broken_link(first: First, last: Last, geometry: &Geometry) -> Prob
         stale_follows: false,
         record_follows: false,
     };
-    gap.problem(None, geometry)
+    let problem = gap.problem(None, geometry);
+    Problem { elsewhere: last.preceding().is_apart(first, geometry), ..problem }
 }
