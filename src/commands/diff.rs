@@ -90,7 +90,8 @@ fn begins_as_json(path: &Path) -> bool {
 
 fn read_report(path: &Path) -> Result<Report, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
-    let bytes = limited::read(path, REPORT_BYTES_MAX).map_err(|error| beside(error.to_string()))?;
+    let bytes =
+        limited::read_plain(path, REPORT_BYTES_MAX).map_err(|error| beside(error.to_string()))?;
     // What stands in a file that is no report is not shown: it may be any file.
     let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
         let line = error.line();

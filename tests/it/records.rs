@@ -225,6 +225,24 @@ fn the_time_is_the_last_one_stated() {
     assert!(seen > 50, "{seen}");
 }
 
+/// A device that never ends is no file of text, and is not read to the bound of one.
+#[test]
+fn what_is_no_text_is_neither_names_nor_a_report() {
+    let sample = sample("pg15-mixed");
+    let ran = walstat(&["--stats=relation", "--names", "/dev/zero", text(&sample.wal)]).exits(0);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(told.contains("/dev/zero: a zero byte, expected text"), "{told}");
+    for words in [
+        &["check", "--max-growth=1", "--baseline", "/dev/zero", text(&sample.wal)][..],
+        &["diff", "/dev/zero", text(&sample.wal)],
+        &["check", "--config", "/dev/zero", text(&sample.wal)],
+    ] {
+        let ran = walstat(words);
+        assert!(matches!(ran.code, Some(2 | 3)), "{words:?}: {:?} {}", ran.code, ran.stderr);
+        assert!(ran.stderr.contains("/dev/zero: "), "{}", ran.stderr);
+    }
+}
+
 /// Names are those of the sources that the report has.
 #[test]
 fn relations_have_the_names_of_a_names_file() {

@@ -31,7 +31,7 @@ pub fn read(path: &Path, warnings: &mut Vec<String>) -> Option<Listing> {
 
 /// The bytes of a file of names; `None` if it cannot be read, which is added to `warnings`.
 pub fn bytes_of(path: &Path, warnings: &mut Vec<String>) -> Option<Vec<u8>> {
-    limited::read(path, BYTES_MAX)
+    limited::read_plain(path, BYTES_MAX)
         .map_err(|what| warnings.push(format!("{}: {what}", path.display())))
         .ok()
 }

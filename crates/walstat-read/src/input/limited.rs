@@ -34,6 +34,36 @@ pub fn read_on(file: impl Read, limit: u64, bytes: &mut Vec<u8>) -> io::Result<(
     Ok(())
 }
 
+/// The bytes of a file of text of any encoding that tools of PostgreSQL write: it ends at once where there
+/// is a zero byte, of which a device that never ends has many.
+///
+/// # Errors
+///
+/// As those of [`read`], and when it is no text.
+pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = storage::open(path)?;
+    if file.metadata(path).is_ok_and(|known| known.bytes > limit) {
+        return Err(too_large(limit));
+    }
+    let mut bytes = Vec::new();
+    loop {
+        let before = bytes.len();
+        let more = PIECE_BYTES.min(limit.saturating_add(1).saturating_sub(before as u64));
+        if file.by_ref().take(more).read_to_end(&mut bytes)? == 0 {
+            return Ok(bytes);
+        }
+        if bytes.len() as u64 > limit {
+            return Err(too_large(limit));
+        }
+        if bytes.get(before..).is_some_and(|piece| piece.contains(&0)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a zero byte, expected text"));
+        }
+    }
+}
+
+/// So much is read before it is looked at.
+const PIECE_BYTES: u64 = 1 << 16;
+
 fn too_large(limit: u64) -> io::Error {
     let reason = format!("larger than {} MB, expected at most that", limit >> 20);
     io::Error::new(io::ErrorKind::FileTooLarge, reason)
