@@ -34,12 +34,12 @@ use walstat_report::build::Request;
 use walstat_report::check::{Criteria, judge};
 use walstat_report::gap::Gap;
 use walstat_report::known::Known;
-use walstat_report::model::checked::{Check, Verdict};
+use walstat_report::model::checked::Verdict;
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::notes::{self, Configured};
 use walstat_report::restart::lost_start;
-use walstat_report::restore::{Backup, Wal, restore, standby_needs};
+use walstat_report::restore::{Backup, Wal, none_left, restore, standby_needs};
 
 /// The format of monitoring plugins, as it is typed.
 const NAGIOS: &str = "nagios";
@@ -181,7 +181,10 @@ fn read_and_judge(
     let (backups, reach, replacing) = (&backups, &reach, &replacing);
     let wal = Wal { plan: &plan, problems: &problems, backups, reach, replacing, end };
     view.report.notes.extend(backup.as_ref().and_then(|it| standby_needs(it, backups)));
-    let restore: Option<Check> = backup.map(|backup| restore(&backup, wal));
+    let restore = match &backup {
+        Some(backup) => Some(restore(backup, wal)),
+        None => none_left(&plan, backups),
+    };
     let criteria = Criteria {
         budgets: &limits.budgets,
         tables: &limits.tables,
@@ -262,7 +265,8 @@ fn check_usage(args: &CheckArgs, budgets: &Budgets) -> Result<(), Failure> {
 }
 
 fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
-    let bytes = limited::read(path, REPORT_BYTES_MAX).map_err(|error| beside(path, &error))?;
+    let bytes =
+        limited::read_plain(path, REPORT_BYTES_MAX).map_err(|error| beside(path, &error))?;
     baseline::parse(path, &bytes).map_err(|error| beside(path, &error))
 }
 

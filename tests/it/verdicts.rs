@@ -76,6 +76,18 @@ fn is_noted(what: &str, directory: &Path, text: &str) {
     assert_eq!(told.count(), 1, "{what}: {notes}");
 }
 
+/// An archive that is whole, and from which none of the backups that it names can be restored.
+#[track_caller]
+fn is_of_no_use(what: &str, directory: &Path, text: &str) {
+    let ran = check(&["--as", "archive"], directory);
+    assert_eq!((told(&ran), ran.code), (vec![], Some(1)), "{what}: {}", ran.stderr);
+    let report = ran.json();
+    assert!(report["notes"].to_string().contains(text), "{what}: {}", report["notes"]);
+    let mut checks = report["checks"].as_array().into_iter().flatten();
+    let restore = checks.find(|check| check["check"] == "restore").expect("a verdict");
+    assert!(restore["text"].as_str().is_some_and(|it| it.contains("no backup can be restored")));
+}
+
 /// An archive in which this is wrong and nothing else.
 #[track_caller]
 fn is_red(what: &str, directory: &Path, kind: &str, file: &str) {

@@ -77,10 +77,30 @@ pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
         .and_then(|()| unsearched(backup, &wal).map_or(Ok(()), |early| Err(early.told())))
         .and_then(|()| replaced(backup, &wal))
         .and_then(|()| reach(backup, &wal));
-    let (verdict, text) = match result {
-        Ok(text) => (Verdict::Pass, text),
-        Err(text) => (Verdict::Fail, text),
+    match result {
+        Ok(text) => check(Verdict::Pass, text),
+        Err(text) => check(Verdict::Fail, text),
+    }
+}
+
+/// The verdict on an archive that names base backups of which none can be restored, since its WAL begins
+/// after all of them. Nobody has to ask for it.
+pub fn none_left(plan: &Plan, backups: &Backups) -> Option<Check> {
+    let last = plan.removed_backups.last()?;
+    let first = plan.bounds().start;
+    if plan.has_begun_backup || backups.ends.iter().any(|end| end.start >= first) {
+        return None;
+    }
+    let whole = match plan.removed_backups.len() {
+        1 => format!("{last}, the only base backup that the archive names, begins"),
+        count => format!("all {count} base backups that the archive names, to {last}, begin"),
     };
+    let text =
+        format!("no backup can be restored: the WAL begins at {first}, and {whole} before it");
+    Some(check(Verdict::Fail, text))
+}
+
+fn check(verdict: Verdict, text: String) -> Check {
     Check {
         check: "restore".into(),
         kind: CheckKind::Restore,

@@ -2,7 +2,9 @@
 //! files be open.
 
 use super::timelines::timelines;
-use super::{NAMES, archive, check, is_green, is_noted, is_red, put, segment, three, told};
+use super::{
+    NAMES, archive, check, is_green, is_noted, is_of_no_use, is_red, put, segment, three, told,
+};
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::wal::plain;
 use crate::support::{command, finish};
@@ -325,10 +327,23 @@ fn a_backup_whose_wal_is_not_there_is_said() {
     is_red("newer", with(lost).path(), "missing_segment", lost);
     let other = "000000020000000000000008";
     is_red("of another timeline", with(other).path(), "missing_segment", other);
-    let directory = with("000000010000000000000003");
-    is_green("older", directory.path());
-    let notes = check(&[], directory.path()).json()["notes"].to_string();
-    assert!(notes.contains("000000010000000000000003.00000028.backup: the WAL"), "{notes}");
+    let old = "000000010000000000000003";
+    let noted = format!("{old}.00000028.backup: the WAL");
+    let directory = with(old);
+    is_of_no_use("the only one is older", directory.path(), &noted);
+    check(&[], directory.path()).exits(1);
+    let formats = ["table", "ndjson", "csv", "markdown", "junit", "sarif", "github", "gitlab"];
+    for (format, code) in formats.map(|it| (it, 1)).into_iter().chain([("nagios", 2)]) {
+        let mut command = command(&["check", "-f", format]);
+        let ran = finish(command.arg(directory.path()).env_remove("GITHUB_STEP_SUMMARY"));
+        let ran = ran.exits(code);
+        assert!(ran.stdout.contains("no backup can be restored"), "{format}: {}", ran.stdout);
+    }
+    let both = archive(&[three(), vec![history(old), history(NAMES[1])]].concat());
+    is_noted("a later one is whole", both.path(), &noted);
+    // Whoever asks about one is told of that one.
+    let ran = check(&["--from", "0/00900028"], directory.path()).exits(0);
+    assert!(!ran.stdout.contains("no backup can be restored"), "{}", ran.stdout);
 }
 
 /// `could not locate a valid checkpoint record`: the server begins where its pg_control says.

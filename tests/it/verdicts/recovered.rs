@@ -1,7 +1,7 @@
 //! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up;
 //! and records that say what cannot be. WAL made on purpose, of PostgreSQL 15, in segments of 1 MB.
 
-use super::{check, is_green, is_noted, is_red, put, told};
+use super::{check, is_green, is_of_no_use, is_red, put, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
 use crate::support::{command, finish};
@@ -117,7 +117,7 @@ fn a_backup_of_a_timeline_without_segments_was_removed() {
     let backup = |name: &str| put(directory, &format!("{name}.00000028.backup"), b"START WAL");
     backup("000000010000000000000006");
     backup("000000010000000000000005");
-    is_noted(
+    is_of_no_use(
         "of the timeline before",
         directory,
         "000000010000000000000006.00000028.backup: the WAL",

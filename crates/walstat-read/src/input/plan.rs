@@ -75,6 +75,10 @@ pub struct Plan {
     pub data_directory: Option<PathBuf>,
     /// What the histories of base backups in streams tell; or why they cannot be read.
     pub backups: Vec<Result<ToldLabel, String>>,
+    /// Histories of base backups whose WAL is older than all there is.
+    pub removed_backups: Vec<String>,
+    /// Whether there is the history of a base backup of which the first segment is not older.
+    pub has_begun_backup: bool,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
 }
@@ -220,6 +224,8 @@ impl Plan {
             begin: None,
             data_directory: None,
             backups: Vec::new(),
+            removed_backups: Vec::new(),
+            has_begun_backup: false,
             accepted_gaps: Vec::new(),
         }
     }

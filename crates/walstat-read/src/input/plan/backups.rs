@@ -26,15 +26,16 @@ impl Plan {
             }
             let (first, last) = (of_timeline().next(), of_timeline().next_back());
             match (first, last) {
-                (Some((first, _)), _) if number < first => self.notes.push(removed_backup(other)),
-                (_, Some((last, _))) if number <= last => {}
+                (Some((first, _)), _) if number < first => self.removed_backups.push(other.clone()),
+                (_, Some((last, _))) if number <= last => self.has_begun_backup = true,
                 // Of all of its timeline nothing is left, and a newer one goes on.
                 (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
-                    self.notes.push(removed_backup(other));
+                    self.removed_backups.push(other.clone());
                 }
                 _ => self.problems.push(missing_start(other, name, number, bytes)),
             }
         }
+        self.notes.extend(self.removed_backups.iter().map(|file| removed_backup(file)));
     }
 }
 
