@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use target::Target;
 
 #[cfg(not(unix))]
-pub use elsewhere::Waiting;
+pub use elsewhere::{Named, Waiting};
 #[cfg(unix)]
-pub use interrupt::Waiting;
-pub use target::{file_of, touch};
+pub use interrupt::{Named, Waiting};
+pub use target::{file_of, hold};
 
 /// Prepares the program for what can happen to its outputs.
 pub fn prepare() {

@@ -43,11 +43,12 @@ const PATIENCE: Duration = Duration::from_millis(250);
 pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     let path = args.path.clone().unwrap_or_else(|| PathBuf::from("."));
     check_usage(args, &path)?;
+    // Before the lock: what is there is removed as a signal ends the program.
+    let ending = Ending::heed(aside, again);
     let lock = args.state.as_deref().map(|state| Lock::take(state, "follow"));
     let _lock = lock.transpose()?;
     let mut stored = args.state.as_deref().map(Stored::read).transpose()?;
     let mut outlets = Outlets::begin(args, stored.as_mut())?;
-    let ending = Ending::heed(aside, again);
     let Some(begun) = wait_for_wal(args, &path, stored.as_ref(), ending)? else {
         return Ok(Exit::Done);
     };

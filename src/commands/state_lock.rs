@@ -1,7 +1,7 @@
 //! That a state file (`--state`) is used by one program at a time.
 
 use crate::failure::Failure;
-use crate::output::touch;
+use crate::output::{Named, hold};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,8 @@ pub fn lock_of(state: &Path) -> PathBuf {
 /// A file beside the state that one program holds locked. It is removed with the lock.
 #[derive(Debug)]
 pub struct Lock {
-    path: PathBuf,
+    // Removed before it is unlocked: what another program makes then is its own.
+    named: Named,
     _file: File,
 }
 
@@ -28,36 +29,27 @@ impl Lock {
     /// When somebody else is using it.
     pub fn take(state: &Path, command: &str) -> Result<Lock, Failure> {
         let path = lock_of(state);
-        let failed = |source| Failure::Output { path: path.display().to_string(), source };
         loop {
-            let file = touch(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Failure::Usage(format!(
-                        "{}: another {command} is using this state file right now: wait until it has ended",
-                        state.display()
-                    )));
+            let taken = hold(&path, |file| match file.try_lock() {
+                // Whoever held it before may have removed it meanwhile, and a third one made a new one.
+                Ok(()) => Ok(is_at(file, &path)),
+                Err(TryLockError::WouldBlock) => Err(Failure::Usage(format!(
+                    "{}: another {command} is using this state file right now: wait until it has ended",
+                    state.display()
+                ))),
+                Err(TryLockError::Error(source)) => {
+                    Err(Failure::Output { path: path.display().to_string(), source })
                 }
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-            // Whoever held it before may have removed it meanwhile, and a third one made a new one.
-            if is_at(&file, &path) {
-                return Ok(Lock { path, _file: file });
+            })?;
+            if let Some((named, file)) = taken {
+                return Ok(Lock { named, _file: file });
             }
         }
     }
 
     /// Removes the file.
     pub fn remove(&self) {
-        // What is gone need not be removed.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        self.remove();
+        self.named.remove();
     }
 }
 

@@ -59,9 +59,12 @@ pub fn run_on(
     read: impl FnOnce() -> Result<(Gathered, Filters), Failure>,
     check: impl FnOnce(&Report) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
+    let mut is_refused = false;
+    let check = |report: &Report| check(report).inspect_err(|_| is_refused = true);
     let result = report(args, asked, read, check);
     if let Err(failure) = &result
         && failure.is_unreadable()
+        && !is_refused
     {
         let answer = Unreadable::new(command(args), failure.to_string());
         args.outputs.answer(&args.show, |format, out| match format {

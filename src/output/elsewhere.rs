@@ -1,5 +1,6 @@
 //! New files where there are no directories to hold open, nor owners and modes of files.
 
+use crate::failure::Failure;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,9 +53,32 @@ impl Place {
         File::options().write(true).open(&self.0)
     }
 
-    /// Opens the file that lies there, or makes one, without a look at what is in it.
-    pub fn touch(&self) -> io::Result<File> {
-        File::options().create(true).write(true).truncate(false).open(&self.0)
+    /// Opens the file that lies there, or makes one, without a look at what is in it; it is removed with
+    /// what is returned, if it is ours by `is_ours`.
+    pub fn keep(
+        self,
+        is_ours: impl FnOnce(io::Result<File>) -> Result<Option<File>, Failure>,
+    ) -> Result<Option<(Named, File)>, Failure> {
+        let file = File::options().create(true).write(true).truncate(false).open(&self.0);
+        Ok(is_ours(file)?.map(|file| (Named(self.0), file)))
+    }
+}
+
+/// A file that is removed with this.
+#[derive(Debug)]
+pub struct Named(PathBuf);
+
+impl Named {
+    /// Removes the file.
+    pub fn remove(&self) {
+        // What is gone need not be removed.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

@@ -63,6 +63,21 @@ pub fn create(directory: OwnedFd, mode: Mode) -> io::Result<(Named, File)> {
     Named::new(directory, |directory, name| Ok(openat(directory, name, flags, mode)?.into()))
 }
 
+/// A file that has its name already, and is removed as a temporary one is. `make` makes it; `None`: it is not
+/// ours.
+pub fn keep<T, E>(
+    directory: OwnedFd,
+    name: OsString,
+    make: impl FnOnce(&OwnedFd, &OsStr) -> Result<Option<T>, E>,
+) -> Result<Option<(Named, T)>, E> {
+    watch();
+    let temporary = Temporary { directory: Arc::new(directory), name };
+    let mut there = there();
+    let Some(made) = make(&temporary.directory, &temporary.name)? else { return Ok(None) };
+    there.push(temporary.clone());
+    Ok(Some((Named(temporary), made)))
+}
+
 /// Gives a name to a file that has none.
 pub fn name(directory: OwnedFd, file: &File) -> io::Result<Named> {
     Named::new(directory, |directory, name| link(file, directory, name)).map(|(named, ())| named)
@@ -108,13 +123,20 @@ impl Named {
     }
 }
 
-impl Drop for Named {
-    fn drop(&mut self) {
+impl Named {
+    /// Removes the file, if it is still there.
+    pub fn remove(&self) {
         let mut there = there();
         if let Some(place) = there.iter().position(|temporary| temporary.name == self.0.name) {
             // What is gone need not be removed.
             let _ = there.swap_remove(place).remove();
         }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

@@ -4,7 +4,7 @@
 use super::interrupt;
 use super::interrupt::Named;
 use super::place::Place;
-use rustix::fs::{Gid, Mode, OFlags, Stat, fchmod, fchown, fstat, openat};
+use rustix::fs::{Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, openat};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -41,7 +41,9 @@ impl NewFile {
     pub fn finish(self) -> io::Result<()> {
         let NewFile { file, place, named } = self;
         if let Some(existing) = &place.existing {
-            set_rights(&file, existing)?;
+            // Where all may write, anybody may have prepared the file to have what is written.
+            let directory = Mode::from_raw_mode(fstat(&place.directory)?.st_mode);
+            set_rights(&file, existing, !directory.contains(Mode::WOTH))?;
         }
         let named = match named {
             Some(named) => named,
@@ -69,7 +71,11 @@ fn unnamed_in(directory: &OwnedFd) -> Option<File> {
 }
 
 /// Gives a file the rights of the one that it replaces, as far as they are not wider for anybody.
-fn set_rights(file: impl AsFd, existing: &Stat) -> io::Result<()> {
+fn set_rights(file: impl AsFd, existing: &Stat, keeps_owner: bool) -> io::Result<()> {
+    if keeps_owner && fstat(&file)?.st_uid != existing.st_uid {
+        // As `sed -i` does: root leaves a file to its owner, and nobody else can.
+        let _ = fchown(&file, Some(Uid::from_raw(existing.st_uid)), None);
+    }
     let new = fstat(&file)?;
     if new.st_uid == existing.st_uid && new.st_gid != existing.st_gid {
         // Who is not of the group cannot give the file to it, and the group has no rights then.

@@ -1,6 +1,9 @@
 //! Where a file goes: the directory, held open from the moment it was looked at, and the name in it. Nobody
 //! who can write beside the file decides where it goes.
 
+use super::interrupt;
+use super::interrupt::Named;
+use crate::failure::Failure;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::fs::{fstat, openat, readlinkat, stat, statat};
 use rustix::io::Errno;
@@ -88,16 +91,25 @@ impl Place {
         Ok(openat(&self.directory, &self.name, flags, Mode::empty())?.into())
     }
 
-    /// Opens the file that lies there, or makes one, without a look at what is in it. A link or a pipe that
-    /// somebody puts there meanwhile is not opened.
-    pub fn touch(&self) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mode = Mode::from_bits_truncate(0o666);
-        let file = openat(&self.directory, &self.name, flags | OFlags::CLOEXEC, mode)?;
-        match kind_of(&fstat(&file)?) {
-            FileType::RegularFile => Ok(file.into()),
-            _ => Err(Errno::INVAL.into()),
-        }
+    /// Opens the file that lies there, or makes one, without a look at what is in it, and removes it as a
+    /// temporary one is removed, if it is ours by `is_ours`. A link or a pipe that somebody puts there
+    /// meanwhile is not opened.
+    pub fn keep(
+        self,
+        is_ours: impl FnOnce(io::Result<File>) -> Result<Option<File>, Failure>,
+    ) -> Result<Option<(Named, File)>, Failure> {
+        let Place { directory, name, .. } = self;
+        interrupt::keep(directory, name, |directory, name| is_ours(touch(directory, name)))
+    }
+}
+
+fn touch(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mode = Mode::from_bits_truncate(0o666);
+    let file = openat(directory, name, flags | OFlags::CLOEXEC, mode)?;
+    match kind_of(&fstat(&file)?) {
+        FileType::RegularFile => Ok(file.into()),
+        _ => Err(Errno::INVAL.into()),
     }
 }
 

@@ -2,7 +2,9 @@
 //! target at all, which is said before anything is read.
 
 #[cfg(not(unix))]
-use super::elsewhere::{NewFile, NoWay, Place, Thing};
+use super::elsewhere::{Named, NewFile, NoWay, Place, Thing};
+#[cfg(unix)]
+use super::interrupt::Named;
 #[cfg(unix)]
 use super::new_file::NewFile;
 #[cfg(unix)]
@@ -44,13 +46,20 @@ pub fn refuse(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Opens a file of which only counts that it is there, for its lock; makes one where there is none.
-pub fn touch(path: &Path) -> Result<File, Failure> {
+/// Opens a file of which only counts that it is there, for its lock; makes one where there is none. It is
+/// ours if `lock` says so, and then it is removed with what is returned, or before a signal ends the
+/// program.
+pub fn hold(
+    path: &Path,
+    lock: impl FnOnce(&File) -> Result<bool, Failure>,
+) -> Result<Option<(Named, File)>, Failure> {
+    let failed = |source| Failure::Output { path: path.display().to_string(), source };
     let place = place(path)?;
     match place.thing() {
-        Thing::File => place
-            .touch()
-            .map_err(|source| Failure::Output { path: path.display().to_string(), source }),
+        Thing::File => place.keep(|file| {
+            let file = file.map_err(failed)?;
+            Ok(lock(&file)?.then_some(file))
+        }),
         Thing::Device | Thing::Other(_) => {
             Err(Failure::Target { path: path.display().to_string(), reason: "is no file".into() })
         }

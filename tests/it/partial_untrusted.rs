@@ -111,6 +111,7 @@ fn any_change_is_refused_or_closes_the_books() {
                 Some(2 | 3) => {
                     refused += 1;
                     assert!(ran.stderr.starts_with("walstat: "), "{what}");
+                    assert_eq!(ran.stdout, "", "{what}");
                     assert!(ran.stderr.lines().count() <= 2, "{what}");
                 }
                 _ => panic!("{what}"),

@@ -70,12 +70,32 @@ fn a_file_keeps_the_rights_that_its_owner_gave_it() {
     }
 }
 
+/// As `sort -o` and `sed -i` leave it.
 #[test]
-fn a_file_of_somebody_else_gives_no_rights() {
+fn a_file_of_somebody_else_stays_theirs() {
     if !is_root() {
         return;
     }
     let here = directory();
+    let target = here.path().join("result.txt");
+    for before in [0o600, 0o640, 0o4755] {
+        fs::write(&target, "an older result").expect("a file");
+        chown(&target, Some(NOBODY), Some(NOBODY)).expect("root can");
+        set_mode(&target, before);
+        stats_into(&target).exits(0);
+        let found = fs::metadata(&target).expect("the result");
+        assert_eq!((found.uid(), found.gid()), (NOBODY, NOBODY));
+        assert_eq!(mode(&target), before & 0o777, "{before:o}");
+    }
+}
+
+#[test]
+fn a_file_that_others_may_have_prepared_gives_no_rights() {
+    if !is_root() {
+        return;
+    }
+    let here = directory();
+    set_mode(here.path(), 0o1777);
     let target = here.path().join("result.txt");
     for (before, most) in [(0o4777, 0o755), (0o2775, 0o755), (0o600, 0o600)] {
         fs::write(&target, "prepared").expect("a file");

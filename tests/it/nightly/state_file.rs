@@ -244,3 +244,27 @@ fn a_round_that_is_ended_keeps_what_it_has_done() {
     assert_eq!((code, known + read), (Some(0), 16));
     assert!(known >= 12, "{known} known");
 }
+
+/// However soon a signal comes, the lock is not left behind: it is there no longer than somebody removes it.
+#[cfg(unix)]
+#[test]
+fn a_round_that_is_ended_at_once_leaves_no_lock() {
+    let archive = Archive::with(1);
+    for delay in 0..60 {
+        let mut child = archive
+            .command(&["--state", "state", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("walstat");
+        std::thread::sleep(std::time::Duration::from_micros(250 * delay));
+        let id = child.id().to_string();
+        let killed = std::process::Command::new("kill").args(["-s", "TERM", &id]).status();
+        assert!(killed.expect("kill").success());
+        let stdin = child.stdin.take();
+        child.wait().expect("its end");
+        drop(stdin);
+        assert!(!archive.path("state.lock").exists(), "{delay}");
+    }
+}
