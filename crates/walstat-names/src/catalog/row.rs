@@ -14,6 +14,14 @@ pub const TOAST_SCHEMA_NAME: &str = "pg_toast";
 /// The name of the schema of the catalogs.
 pub const CATALOG_SCHEMA_NAME: &str = "pg_catalog";
 
+/// Large objects and who owns them (`pg_largeobject`, `pg_largeobject_metadata`).
+const LARGE_OBJECTS: [u32; 2] = [2613, 2995];
+
+/// Whether a relation of this oid holds large objects: a catalog by its place, but its rows are users'.
+pub fn holds_large_objects(oid: u32) -> bool {
+    LARGE_OBJECTS.contains(&oid)
+}
+
 /// The kinds of relations (`relkind`).
 pub mod kind {
     /// Kinds that have files: tables, indexes, sequences, TOAST tables, materialized views.

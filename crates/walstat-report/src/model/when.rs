@@ -352,6 +352,9 @@ row! {
         pub backup_fpi_bytes: u64,
         /// What archive_timeout left empty of segments; null where it is neither known nor shown.
         pub archive_timeout_bytes: Option<u64>,
+        /// Whether initdb wrote some of this WAL, for the rules.
+        #[serde(skip)]
+        pub has_initdb: bool,
         /// Bytes of WAL before them, by those causes.
         pub wal_by_cause: Causes,
         /// Seconds from one to the next. Of those by `spacing_cause`; where that is null, of all, and

@@ -44,6 +44,7 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> O
         overview.archive_timeout_bytes =
             by_timeout(cycles, &found.clock, server).map(|padding| padding.bytes);
         overview.checkpoints = cycles.checkpoints;
+        overview.has_initdb = cycles.of_initdb() > 0;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.wal_by_cause = wal_by_cause(cycles, &verdicts);
         let apart = apart(cycles, &verdicts);
@@ -100,7 +101,8 @@ pub(crate) fn causes(cycles: &[Cycle], verdicts: &[Option<Verdict>]) -> Causes {
     let mut causes = Causes::default();
     let ended = cycles.iter().zip(verdicts).filter(|(cycle, _)| cycle.checkpoint.is_some());
     ended.for_each(|(_, verdict)| *count_of(&mut causes, cause_of(verdict)) += 1);
-    let first = cycles.iter().zip(verdicts).find(|(cycle, _)| cycle.redo.is_some());
+    // Where the WAL begins with records of an earlier one, the first checkpoint began within it.
+    let first = cycles.iter().zip(verdicts).next();
     let is_before = |(cycle, verdict): &(&Cycle, &Option<Verdict>)| {
         cycle.checkpoint.is_some() && cause_of(verdict).is_none()
     };
@@ -238,7 +240,11 @@ fn first_quarter(cycles: &[Cycle]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_analyse::checkpoint::{EndedCheckpoint, EventsSince};
+    use walstat_analyse::deferred_log::CheckpointSeen;
     use walstat_format::lsn::Lsn;
+    use walstat_format::payload::Time;
+    use walstat_format::payload::checkpoint::Checkpoint;
 
     #[test]
     fn distances_count_as_often_as_there_is_wal_in_them() {
@@ -249,6 +255,42 @@ mod tests {
         assert_eq!((spacing.count, spacing.min, spacing.median, spacing.max), (22, 0, 65, 65));
         assert!(weighted(Vec::new()).is_none());
         assert_eq!(weighted(vec![(7, 0)]).map(|spacing| spacing.median), Some(7));
+    }
+
+    /// Of nine that somebody asked for, all within the range, one was told as from before it.
+    #[test]
+    fn a_checkpoint_is_from_before_the_wal_if_the_wal_begins_with_it() {
+        let says = Checkpoint {
+            redo: Lsn(100),
+            timeline: 1,
+            previous_timeline: 1,
+            full_page_writes: true,
+            wal_level: None,
+            next_xid: 1000,
+            next_oid: 20_000,
+            next_multixact: (1, 0),
+            oldest_xid: 700,
+            oldest_multixact: 1,
+            time: Time(0),
+            oldest_active_xid: 0,
+        };
+        let seen = CheckpointSeen { is_shutdown: false, previous: Lsn(8), says };
+        let since = EventsSince::default();
+        let ended = || EndedCheckpoint {
+            lsn: Lsn(200),
+            end: Lsn(300),
+            seen: seen.clone(),
+            since: since.clone(),
+        };
+        let begun = |redo| Cycle { redo, checkpoint: Some(ended()), ..Cycle::default() };
+        let told = |cycles: &[Cycle]| {
+            let Causes { unknown, before, .. } = causes(cycles, &vec![None; cycles.len()]);
+            (unknown, before)
+        };
+        assert_eq!(told(&[Cycle::default(), begun(Some(Lsn(100)))]), (1, 0));
+        // The redo point is where the WAL begins, or lies before it.
+        assert_eq!(told(&[begun(Some(Lsn(100)))]), (1, 1));
+        assert_eq!(told(&[begun(None), begun(Some(Lsn(100)))]), (2, 1));
     }
 
     #[test]

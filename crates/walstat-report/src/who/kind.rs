@@ -12,11 +12,8 @@ use walstat_format::block::RelFileLocator;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
-use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 use walstat_names::catalog::row::kind::TOAST;
-
-/// Large objects and who owns them: catalogs by their place, but rows of users by what is in them.
-const LARGE_OBJECTS: [u32; 2] = [2613, 2995];
+use walstat_names::catalog::row::{CATALOG_SCHEMA_NAME, holds_large_objects};
 
 /// What transactions of one kind have in common: their database, and what they did.
 type Key = (Option<u32>, Vec<KindOperation>);
@@ -123,7 +120,7 @@ impl<'n> Owner<'n> {
         self.table.is_some_and(|table| {
             table.oid < FIRST_NORMAL_OID
                 && table.schema.as_deref().is_none_or(|schema| schema == CATALOG_SCHEMA_NAME)
-                && !LARGE_OBJECTS.contains(&table.oid)
+                && !holds_large_objects(table.oid)
         })
     }
 

@@ -4,7 +4,8 @@
 //! catalogs, with their indexes; that is logged even where the table itself is not. From 10 % on it is worth
 //! a look, and from a fifth of that on where 1,000 relations and more were made and dropped again, as
 //! temporary tables are. What `CREATE DATABASE` copies of its template's catalogs is no change of catalogs:
-//! `large-transactions` tells of it.
+//! `large-transactions` tells of it. Neither is what initdb wrote, nor are large objects, which are rows of
+//! users in a catalog.
 //!
 //! What such a habit wrote is that, the locks of what is made and dropped (Standby/LOCK), and of commits what
 //! they are longer than a plain one, since they carry what other sessions have to forget. At most all of that
@@ -26,7 +27,7 @@ use crate::model::finding::Finding;
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
-use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
+use walstat_names::catalog::row::{CATALOG_SCHEMA_NAME, holds_large_objects};
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
@@ -34,6 +35,9 @@ const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
 const MADE_AND_DROPPED: u64 = 1000;
 /// Such a habit is worth a look from one of so many parts of the threshold on.
 const PARTS_OF_A_HABIT: f64 = 5.0;
+
+/// The database that initdb fills (`Template1DbOid`).
+const TEMPLATE1: u32 = 1;
 
 /// A commit that tells of its time alone: 24 bytes of header, 2 of its data's length, 8 of the time
 /// (`xl_xact_commit`).
@@ -50,7 +54,12 @@ pub(crate) const RULE: Rule = Rule {
 
 fn check(report: &Report) -> Option<Finding> {
     let tables = report.tables.as_ref()?;
-    let is_catalog = |row: &&WholeTableRow| row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME);
+    let has_initdb = report.when.as_ref().is_some_and(|when| when.has_initdb);
+    let is_catalog = |row: &&WholeTableRow| {
+        row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME)
+            && !row.oid.is_some_and(holds_large_objects)
+            && !(has_initdb && row.database == Some(TEMPLATE1))
+    };
     let catalogs: Vec<&WholeTableRow> = tables.rows.iter().filter(is_catalog).collect();
     let copied = copied_databases(report);
     let changed = |row: &WholeTableRow| match copied.contains(&row.database) {
@@ -143,6 +152,7 @@ mod tests {
     use super::*;
     use crate::advice::workloads::copied_databases::tests::copied;
     use crate::model::table::RecordRow;
+    use crate::model::when::Overview;
     use crate::model::{Numbers, Sums, sample};
 
     #[test]
@@ -182,6 +192,43 @@ mod tests {
         assert!(finding.advice[1].ends_with("pg_attribute"), "{:?}", finding.advice);
         // Where no database was made, new pages are a rewrite of catalogs, which is a change.
         assert!(check(&copied(0, 60)).is_some());
+    }
+
+    /// 500 calls of lo_from_bytea were told as temporary tables, which would save all of it.
+    #[test]
+    fn large_objects_are_rows_of_users() {
+        let found = |oid| {
+            let mut report = sample::report(0, 100 << 20);
+            let row = WholeTableRow {
+                oid: Some(oid),
+                schema: Some("pg_catalog".into()),
+                numbers: Numbers { total_bytes: 90 << 20, ..Numbers::default() },
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            check(&report).is_some()
+        };
+        let [pg_class, pg_largeobject, pg_largeobject_metadata] = [1259, 2613, 2995].map(found);
+        assert!(pg_class && !pg_largeobject && !pg_largeobject_metadata);
+    }
+
+    /// 15 to 38 % of the first segments of new clusters were told as temporary tables.
+    #[test]
+    fn what_initdb_wrote_is_no_habit() {
+        let found = |has_initdb, database| {
+            let mut report = sample::report(0, 100 << 20);
+            let row = WholeTableRow {
+                database: Some(database),
+                schema: Some("pg_catalog".into()),
+                numbers: Numbers { total_bytes: 30 << 20, ..Numbers::default() },
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            report.when = Some(Overview { has_initdb, ..Overview::default() });
+            check(&report).is_some()
+        };
+        assert!(!found(true, TEMPLATE1));
+        assert!(found(true, 5) && found(false, TEMPLATE1));
     }
 
     /// A server of 15 with 6,000 temporary tables beside pgbench wrote 237,894,778 bytes, and 133,631,379 for
