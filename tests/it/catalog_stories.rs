@@ -101,7 +101,20 @@ fn a_rewritten_relation_owns_all_its_files() {
             let found = names.relation(file(relfilenode)).expect("a name");
             assert_eq!((found.oid, &*found.name, found.is_gone), (16384, "orders", false));
         }
+        let writers = [16384, 16390].map(|relfilenode| names.rewritten_by(file(relfilenode)));
+        assert_eq!(writers, [None, Some(701)], "{}", version.name);
     }
+}
+
+/// TRUNCATE gives a table a new file, too, and a load may fill that in the same transaction.
+#[test]
+fn a_truncated_table_is_not_written_anew() {
+    let mut story = Story::new();
+    story.insert(700, 0, 1, &ORDERS).commit(700);
+    story.update(701, 0, 1, 2, &ORDERS, &Class { file: 16390, ..ORDERS }).commit(701);
+    let names = story.names();
+    assert_eq!(names.relation(file(16390)).map(|found| found.oid), Some(16384));
+    assert_eq!(names.rewritten_by(file(16390)), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::build::{Counted, Draft, Request, build};
 use super::estimate::estimates;
 use super::known::Known;
-use super::large_work;
+use super::large_work::{self, LargeFound};
 use super::maintenance;
 use super::model::CommandName;
 use super::model::follow::PgWal;
@@ -170,8 +170,10 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
     draft.report.notes.extend(warnings);
     draft.report.kind_sample =
         kinds.and_then(|kinds| told_who::kind_sample(kinds, &who.names, options.rows.by));
+    let large = large.map(|large| LargeFound::of(large, &who.names));
     told_who::fill(&mut draft.report, who, &request.dimensions, options.rows, plan.version());
     if let Some(large) = large {
+        maintenance::count_rewrites(&mut draft.report, large.rewritten_bytes());
         large_work::fill(&mut draft.report, large);
     }
     draft.report.maintenance =

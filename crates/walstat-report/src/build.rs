@@ -10,7 +10,6 @@ use super::model::when::Overview;
 use super::model::{self, CommandName, DEFAULT_DATA_PAGE_BYTES, Report, Sums};
 use super::notes::restored_nevertheless;
 use super::official;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use walstat_analyse::amounts::Amounts;
 use walstat_analyse::clock::Clock;
@@ -234,8 +233,7 @@ fn why_rows(table: &RecordTable, pruning: &Amounts, totals: &Sums) -> Vec<model:
             share: ratio(bytes, totals.total_bytes),
         })
         .collect();
-    // What is left comes last, however much it is.
-    rows.sort_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
+    model::Why::sort(&mut rows);
     rows
 }
 

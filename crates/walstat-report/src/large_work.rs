@@ -8,8 +8,9 @@ use super::model::table::{Labelling, Table, TableRow};
 use super::model::threshold::MOSTLY;
 use super::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use walstat_analyse::large_transactions::LargeTransaction;
+use walstat_names::catalog::names::Names;
 
 /// Large transactions that are told.
 const TOLD: usize = 20;
@@ -19,14 +20,47 @@ const INDEX: &str = "i";
 /// A table whose builds have less is not told, as a transaction is not.
 const LEAST_BUILT: u64 = 1 << 20;
 
+/// Large transactions, and which of them wrote a table anew, row for row.
+pub(crate) struct LargeFound {
+    found: Vec<LargeTransaction>,
+    rewrites: BTreeSet<u32>,
+}
+
+impl LargeFound {
+    /// With what is known of files.
+    pub(crate) fn of(found: Vec<LargeTransaction>, names: &Names) -> LargeFound {
+        let rewrites = found.iter().filter(|transaction| is_rewrite(transaction, names));
+        let rewrites = rewrites.map(|transaction| transaction.xid).collect();
+        LargeFound { found, rewrites }
+    }
+
+    /// Bytes of rows that those wrote which wrote a table anew.
+    pub(crate) fn rewritten_bytes(&self) -> u64 {
+        let rewrites = self.found.iter().filter(|found| self.rewrites.contains(&found.xid));
+        rewrites.map(|rewrite| rewrite.written.insert_bytes).sum()
+    }
+}
+
+/// Whether more than half of what a transaction wrote went into files into which it wrote a relation anew, as
+/// far as the sample tells. ALTER TABLE inserts each row again, where VACUUM FULL copies whole pages.
+fn is_rewrite(transaction: &LargeTransaction, names: &Names) -> bool {
+    let relations = || transaction.relations.iter();
+    let anew = relations().filter(|(file, _)| names.rewritten_by(**file) == Some(transaction.xid));
+    2 * anew.map(|(_, met)| met).sum::<u64>() > relations().map(|(_, met)| met).sum()
+}
+
 /// Fills in transactions with a good part of the WAL; the tables are there already.
-pub(crate) fn fill(report: &mut Report, found: Vec<LargeTransaction>) {
+pub(crate) fn fill(report: &mut Report, large: LargeFound) {
+    let LargeFound { found, rewrites } = large;
     let tables = Tables::of(report);
     let mut told: Vec<(LargeTransactionRow, LargeWork)> = Vec::new();
     for transaction in &found {
         let table = tables.mostly_of(transaction);
         let row = row(transaction, table.filter(|t| t.name.is_some()).map(|t| tables.label_of(t)));
-        let work = work(&row, table);
+        let work = match work(&row, table) {
+            LargeWork::Load if rewrites.contains(&transaction.xid) => LargeWork::Rewrite,
+            work => work,
+        };
         told.push((row, work));
     }
     let mut all: Vec<LargeWorkRow> =
@@ -244,7 +278,7 @@ mod tests {
     fn filled(tables: Vec<WholeTableRow>, found: Vec<LargeTransaction>) -> Vec<LargeWorkRow> {
         let mut report = sample::report(0, 100 << 20);
         report.tables = Some(tables.into());
-        fill(&mut report, found);
+        fill(&mut report, LargeFound { found, rewrites: BTreeSet::new() });
         report.large_work.unwrap_or_default()
     }
 
@@ -295,6 +329,20 @@ mod tests {
         let rows = filled(vec![table("orders", "r", &[10], 11)], vec![update(5), update(6)]);
         let told: Vec<_> = rows.iter().map(|row| (row.work, row.transactions)).collect();
         assert_eq!(told, [(LargeWork::Update, 2)]);
+    }
+
+    /// An ALTER TABLE that wrote each row anew was told as a load, with an unlogged table as the cure.
+    #[test]
+    fn rows_that_are_written_anew_are_no_load() {
+        let mut report = sample::report(0, 100 << 20);
+        report.tables = Some(vec![table("orders", "r", &[10, 12], 11)].into());
+        let found = vec![load(5, &[(12, 3), (11, 1)]), load(6, &[(12, 3)])];
+        let large = LargeFound { found, rewrites: [5].into() };
+        assert_eq!(large.rewritten_bytes(), 6 << 20);
+        fill(&mut report, large);
+        let rows = report.large_work.iter().flatten();
+        let told: Vec<_> = rows.map(|row| (row.work, row.xid.as_deref())).collect();
+        assert_eq!(told, [(LargeWork::Rewrite, Some("5")), (LargeWork::Load, Some("6"))]);
     }
 
     #[test]

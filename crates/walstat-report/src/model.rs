@@ -40,6 +40,7 @@ use checked::{AcceptedGap, Check, SegmentGroup, StateSummary};
 use filters::Filters;
 use finding::Finding;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use threshold::Thresholds;
 
 /// The version of the JSON schema.
@@ -321,6 +322,14 @@ pub struct Why {
     pub fpi_bytes: u64,
     /// Of all bytes of the counted records.
     pub share: Option<f64>,
+}
+
+impl Why {
+    /// Puts them in the order in which they are told, most first. What is left comes last, however much it
+    /// is.
+    pub(crate) fn sort(rows: &mut [Why]) {
+        rows.sort_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
+    }
 }
 
 named! {

@@ -21,6 +21,8 @@ pub struct Names {
     pub(super) databases: HashMap<u32, Box<str>>,
     pub(super) tablespaces: HashMap<u32, Box<str>>,
     pub(super) builtin: Builtin,
+    /// Files into which a transaction wrote a relation anew, each with that transaction's xid.
+    pub(super) rewritten: HashMap<RelFileLocator, u32>,
     /// Names that relations had before, by database and oid: a list with one of them is older.
     pub(super) former: HashMap<(u32, u32), Vec<Box<str>>>,
     /// Former names of schemas that no schema has now, each with the schema's present name.
@@ -33,6 +35,11 @@ impl Names {
         let is_shared = file.tablespace == GLOBAL_TABLESPACE;
         let known = self.files.get(&file).and_then(|oid| self.by_oid(file.database, *oid));
         known.or_else(|| self.builtin.get(file.relfilenode, is_shared))
+    }
+
+    /// The transaction that wrote a relation anew into a file, as ALTER TABLE does.
+    pub fn rewritten_by(&self, file: RelFileLocator) -> Option<u32> {
+        self.rewritten.get(&file).copied()
     }
 
     /// The relation of this oid in a database; 0 for the shared ones.

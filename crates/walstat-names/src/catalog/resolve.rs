@@ -53,6 +53,8 @@ pub(super) struct Seen<'s> {
     tablespace: u32,
     /// The database.
     pub database: u32,
+    /// The transaction that inserted it.
+    xmin: u32,
     standing: VersionRank,
     /// Orders versions of the same standing: xids counted from a recent one.
     age: (i64, i64),
@@ -141,6 +143,7 @@ impl Store {
         resolver.name_databases(&mut names);
         resolver.name_relations(&links, &mut names);
         resolver.name_files(&links, &mut names);
+        names.rewritten = resolver.rewritten_files();
         resolver.note_former_names(&mut names);
         names
     }
@@ -199,6 +202,7 @@ impl<'s> Resolver<'s> {
             row,
             tablespace: place.file.tablespace,
             database: place.file.database,
+            xmin: kept.row.xmin,
             standing,
             age,
             is_last: self.store.version_status(&kept.row).deleted.is_none(),
@@ -385,6 +389,29 @@ impl<'s> Resolver<'s> {
             claims.push((file, claim, class.oid));
         }
         claims
+    }
+
+    /// Files that a relation's row names since the transaction that made a new version of the relation: that
+    /// version is in `pg_class` as well, until both have changed places.
+    fn rewritten_files(&self) -> HashMap<RelFileLocator, u32> {
+        let layout = self.store.version.catalog;
+        let versions = self.versions(CatalogTable::Class);
+        let rewritten = versions.iter().filter_map(|seen| match seen.row {
+            Row::Class(class) => Some((seen.database, class.rewrites(layout)?, seen.xmin)),
+            _ => None,
+        });
+        let rewritten: HashSet<(u32, u32, u32)> = rewritten.collect();
+        let files = versions.iter().filter_map(|seen| {
+            let Row::Class(class) = seen.row else { return None };
+            let heap = RelFileLocator {
+                tablespace: seen.tablespace,
+                database: seen.database,
+                relfilenode: 0,
+            };
+            let file = class.file(heap)?;
+            rewritten.contains(&(seen.database, class.oid, seen.xmin)).then_some((file, seen.xmin))
+        });
+        files.collect()
     }
 
     /// Files that maps name.

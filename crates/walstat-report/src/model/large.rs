@@ -39,6 +39,7 @@ named! {
     pub enum LargeWork {
         Refresh "refresh" "refresh";
         NewPages "new_pages" "index build, rewrite or copy";
+        Rewrite "rewrite" "rewrite";
         Load "load" "load";
         Update "update" "update";
         Delete "delete" "delete";

@@ -15,9 +15,10 @@
 //! and the same ones inserted. A load into a table with indexes writes less if they are dropped before and
 //! built after it, which writes their pages. A refresh of a materialized view writes all of it, CONCURRENTLY
 //! only what differs. An index build or a rewrite is one transaction by its nature: less often, or when
-//! little else is written. What builds indexes is counted in full as well, since CONCURRENTLY does it
-//! without a transaction that its records would name. CREATE DATABASE logs each page of its template from 15
-//! on, unless `STRATEGY = FILE_COPY` says otherwise, which asks for checkpoints.
+//! little else is written; one ALTER TABLE with several changes writes its table once. What builds indexes is
+//! counted in full as well, since CONCURRENTLY does it without a transaction that its records would name.
+//! CREATE DATABASE logs each page of its template from 15 on, unless `STRATEGY = FILE_COPY` says otherwise,
+//! which asks for checkpoints.
 //!
 //! When to ignore it: where it was done once, as a migration or a first load is.
 //!
@@ -261,6 +262,12 @@ fn wording(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> Wording {
         LargeWork::NewPages => {
             ("do that less often, or when little else is written".to_owned(), None)
         }
+        LargeWork::Rewrite => (
+            "put what rewrites a table into one ALTER TABLE, which writes it once; and do it when little \
+             else is written"
+                .to_owned(),
+            None,
+        ),
         LargeWork::Load => load(row),
         LargeWork::Mixed if is_repeated(row) => (REPLACED.to_owned(), None),
         LargeWork::Delete if is_repeated(row) => (
