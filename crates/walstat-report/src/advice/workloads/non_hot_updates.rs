@@ -115,8 +115,21 @@ pub(in crate::advice) fn saved(report: &Report, rows: &[&WholeTableRow]) -> Opti
 /// image of the page that the row goes to, has more than that of a HOT one without an image. The image of the
 /// page that the row leaves stands with that lock, and comes all the same, but for the room in it.
 pub(in crate::advice) fn saved_of(report: &Report, row: &WholeTableRow) -> f64 {
+    let are_known = row.update_bytes.non_hot.updates > 0;
+    let holes = if are_known { holes(report, row, cured_by_room(row)) } else { 0.0 };
+    saved_of_updates(row) + holes
+}
+
+/// Updates that found no room, if room cures a good part of those that were not HOT.
+fn cured_by_room(row: &WholeTableRow) -> f64 {
     let split = Split::of(row);
-    let moved = if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 };
+    if split.has_use_of_room() { split.no_room + split.unknown } else { 0.0 }
+}
+
+/// The same without what is smaller of images that are written anyway.
+pub(in crate::advice) fn saved_of_updates(row: &WholeTableRow) -> f64 {
+    let split = Split::of(row);
+    let moved = cured_by_room(row);
     let changed = if split.has_indexed() { split.indexed } else { 0.0 };
     let (hot, non_hot) = (&row.update_bytes.hot, &row.update_bytes.non_hot);
     if non_hot.updates == 0 {
@@ -129,7 +142,18 @@ pub(in crate::advice) fn saved_of(report: &Report, row: &WholeTableRow) -> f64 {
     let more = each(non_hot.heap_bytes, non_hot.updates) - plain;
     let more = if hot.updates >= SAMPLE { more.max(0.0) } else { 0.0 };
     let vacuum = each(row.vacuum_bytes, row.updates + row.deletes);
-    (moved + changed) * (index + vacuum) + moved * (lock + more) + holes(report, row, moved)
+    (moved + changed) * (index + vacuum) + moved * (lock + more)
+}
+
+/// Images of the indexes of a table that updates onto another page bring at most, each one in every index,
+/// where no other update puts an entry there.
+pub(in crate::advice) fn index_images_of_moved(row: &WholeTableRow) -> f64 {
+    let moved = row.updates_new_page as f64;
+    let images = row.indexes.iter().map(|index| {
+        let numbers = &index.part.numbers;
+        numbers.fpi_bytes as f64 * (moved / numbers.fpi_count.max(1) as f64).min(1.0)
+    });
+    images.sum()
 }
 
 /// What images of the table are smaller by where rows are to have room: it is left out of them.
@@ -142,6 +166,7 @@ fn holes(report: &Report, row: &WholeTableRow, moved: f64) -> f64 {
 pub(in crate::advice) fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
     let page_bytes = u64::from(report.data_page_bytes());
     let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
-    let row_bytes = heap_bytes / row.updates_new_page.max(1);
+    // Rows that are inserted, as those that are written anew with their table, are logged there too.
+    let row_bytes = heap_bytes / (row.updates_new_page + row.inserts).max(1);
     (row_bytes * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS)
 }
