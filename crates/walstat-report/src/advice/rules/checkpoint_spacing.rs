@@ -156,11 +156,17 @@ fn mostly(when: &Overview) -> Option<Cause> {
 fn by_the_clock(report: &Report, when: &Overview) -> Option<Cause> {
     let settings = &report.settings.as_ref()?.values;
     settings.checkpoint_timeout?;
+    let others = when.wal_by_cause.wal + when.wal_by_cause.requested;
+    let is_by_time = others == 0 && when.spacing_cause == Some(Cause::Time);
+    (is_by_time && is_far_from_full(report, when)).then_some(Cause::Time)
+}
+
+/// Whether max_wal_size is known, and the WAL never came near it.
+pub(super) fn is_far_from_full(report: &Report, when: &Overview) -> bool {
     let farthest = when.spacing_bytes.as_ref().map_or(0, |spacing| spacing.max);
     let longest = farthest.max(when.worst_recovery_bytes.unwrap_or(0));
-    let is_far = longest.saturating_mul(FAR_FROM_FULL) < settings.max_wal_size?;
-    let others = when.wal_by_cause.wal + when.wal_by_cause.requested;
-    (is_far && others == 0 && when.spacing_cause == Some(Cause::Time)).then_some(Cause::Time)
+    let set = report.settings.as_ref().and_then(|settings| settings.values.max_wal_size);
+    set.is_some_and(|bytes| longest.saturating_mul(FAR_FROM_FULL) < bytes)
 }
 
 /// Whether most checkpoints were asked for, which no setting makes fewer.
@@ -287,8 +293,23 @@ pub(super) fn time(report: &Report) -> Line {
         .into();
     }
     let times = worth_apart(report).and_then(|row| row.checkpoints_apart);
-    let wanted = times.map_or(FAR_APART, |times| now.saturating_mul(times.into()).min(FAR_APART));
+    let wanted = times.map_or(FAR_APART, |times| {
+        now.saturating_mul(times.into()).max(without_any(report, times)).min(FAR_APART)
+    });
     Line::set(timeout(wanted), &format!(": it is {now}s now"))
+}
+
+/// The least checkpoint_timeout with which as little is written as with checkpoints so many times as far
+/// apart, where that leaves none of them but one before this WAL: the time of this WAL, and no less than the
+/// default.
+fn without_any(report: &Report, times: u32) -> u64 {
+    let moving = report.estimates.as_ref().map_or(0, |tried| tried.moving_redo_points);
+    if u64::from(times) < moving {
+        return 0;
+    }
+    let when = report.when.as_ref();
+    let seconds = when.map_or(0, |when| when.growth_seconds * when.growth.len() as u64);
+    seconds.next_multiple_of(60).max(DEFAULT_CHECKPOINT_TIMEOUT)
 }
 
 /// A checkpoint_timeout of so many seconds.
@@ -477,6 +498,27 @@ mod tests {
         assert!(told(&report).starts_with("max_wal_size = 512MB"), "{}", told(&report));
         report.when.iter_mut().for_each(|when| when.max_wal_size_high = None);
         assert_eq!(told(&report), "raise max_wal_size to about 4 times what it is");
+    }
+
+    /// One checkpoint by the clock of 30 s in 84 s of WAL: with 1min there would be one as well, which saved
+    /// 15 % where none saves 32 %.
+    #[test]
+    fn a_timeout_that_leaves_no_checkpoint_is_longer_than_the_wal() {
+        let told = |moving: u64, seconds: u64| {
+            let mut report = by_volume(&[(Some(1), 0.0), (Some(2), 0.32)], 160 << 20, 2e6);
+            report.estimates.iter_mut().for_each(|tried| tried.moving_redo_points = moving);
+            let when = report.when.iter_mut();
+            when.for_each(|when| {
+                (when.growth_seconds, when.growth) = (1, vec![1; seconds as usize])
+            });
+            let values = SettingValues { checkpoint_timeout: Some(30), ..SettingValues::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            time(&report).text
+        };
+        assert_eq!(told(1, 84), "checkpoint_timeout = 5min: it is 30s now");
+        assert_eq!(told(1, 601), "checkpoint_timeout = 11min: it is 30s now");
+        assert_eq!(told(2, 84), "checkpoint_timeout = 5min: it is 30s now");
+        assert_eq!(told(3, 84), "checkpoint_timeout = 1min: it is 30s now");
     }
 
     #[test]

@@ -14,7 +14,9 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::checkpoint_spacing::{are_asked_for, checkpoint_timeout_now, larger, time, volume};
+use super::checkpoint_spacing::{
+    are_asked_for, checkpoint_timeout_now, is_far_from_full, larger, time, volume,
+};
 use super::wal_compression::{HARDLY_COMPRESSED, better_codec};
 use super::{
     CHEN_2017, FAR_APART, Line, MAX_WAL_SIZE, UNTUNED_AMPLIFICATION, evidence, further_apart,
@@ -138,9 +140,11 @@ fn spacing_advice(report: &Report) -> Vec<Line> {
     if timeout.is_none_or(|seconds| seconds < FAR_APART) {
         advice.push(time(report));
     }
-    // By time alone, the volume was never the limit.
-    let by_volume =
-        |when: &Overview| when.causes.wal > 0 || when.causes.time == 0 && when.checkpoints > 0;
+    // By time alone, or far from max_wal_size, the volume was never the limit.
+    let by_volume = |when: &Overview| {
+        let may_be = when.causes.time == 0 && when.checkpoints > 0;
+        when.causes.wal > 0 || may_be && !is_far_from_full(report, when)
+    };
     if when.is_none_or(by_volume) {
         let why = ", so that checkpoints come by time and not by volume";
         let unknown = || Line::set(larger(MAX_WAL_SIZE), why);
@@ -154,6 +158,7 @@ mod tests {
     use super::*;
     use crate::model::estimate::{EstimateRow, Estimates, Predicted};
     use crate::model::sample;
+    use crate::model::settings::{SettingValues, Settings};
     use crate::model::when::{Causes, Spacing};
 
     #[test]
@@ -199,6 +204,25 @@ mod tests {
         let five_minutes = told(300, Some(300));
         assert!(five_minutes.contains("checkpoint_timeout"), "{five_minutes}");
         assert!(!five_minutes.contains("max_wal_size"), "{five_minutes}");
+    }
+
+    /// 163 MB of WAL, and max_wal_size = 4GB was to be raised.
+    #[test]
+    fn far_from_max_wal_size_it_is_not_to_be_raised() {
+        let told = |max_wal_size| {
+            let mut report = sample::report(80 << 20, 100 << 20);
+            report.when = Some(Overview {
+                checkpoints: 1,
+                causes: Causes { unknown: 1, ..Causes::default() },
+                worst_recovery_bytes: Some(98 << 20),
+                ..Overview::default()
+            });
+            let max_wal_size = Some(max_wal_size);
+            let values = SettingValues { max_wal_size, ..SettingValues::default() };
+            report.settings = Some(Settings { values, ..Settings::default() });
+            check(&report).expect("a finding").advice.concat().contains(MAX_WAL_SIZE)
+        };
+        assert!(!told(4 << 30) && told(200 << 20));
     }
 
     #[test]
