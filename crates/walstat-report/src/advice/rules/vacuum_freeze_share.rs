@@ -9,19 +9,22 @@
 //! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their images
 //! already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows die
 //! before they are frozen. A table that is updated: fewer visits, and HOT updates, which leave vacuum less
-//! to do. Never turn autovacuum off for it.
+//! to do. Of a table whose rows died before this WAL no more than the images would have been saved. Never turn
+//! autovacuum off for it.
 //!
 //! When to ignore it: after a large delete or load that is over.
 //!
 //! Reference: routine vacuuming in the PostgreSQL manual.
 
 use super::{
-    Line, MOSTLY, autovacuum_off, evidence, label, plain_finding, saves_nothing_apart, worst_tables,
+    LEAST_SHARE, Line, MOSTLY, autovacuum_off, evidence, label, plain_finding, saves_nothing_apart,
+    worst_tables,
 };
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
+use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
 
@@ -76,22 +79,81 @@ fn check(report: &Report) -> Option<Finding> {
         source: "PostgreSQL manual, routine vacuuming".into(),
         ..plain_finding(&RULE, title)
     };
-    Some(finding.advising(advice).at_most(bytes))
+    let finding = finding.advising(advice);
+    Some(match saved(report, &tables.rows) {
+        0 => finding.spreading(bytes),
+        saved => Finding { estimate: Some(saved), ..finding.explaining(bytes) },
+    })
+}
+
+/// What to say of tables that nobody changed in this WAL.
+const DIED_BEFORE: &str = "what was removed died before this WAL; VACUUM right after a large change finds \
+                           pages that have their images already";
+
+/// What became of the rows of a table that was vacuumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// They were inserted, if not before this WAL, and all are there.
+    Filled,
+    /// Some died in this WAL.
+    Changed,
+    /// Some died before this WAL.
+    DiedBefore,
+}
+
+impl Rows {
+    fn of(report: &Report, row: &WholeTableRow) -> Rows {
+        if row.updates + row.deletes > 0 {
+            Rows::Changed
+        } else if row.inserts == 0 && removes_rows(report) {
+            Rows::DiedBefore
+        } else {
+            Rows::Filled
+        }
+    }
+}
+
+/// Records of vacuum that remove rows and their index entries, by their names in all releases.
+const REMOVALS: [(&str, &str); 5] = [
+    ("Heap2", "CLEAN"),
+    ("Heap2", "PRUNE"),
+    ("Heap2", "VACUUM"),
+    ("Heap2", "PRUNE_VACUUM_CLEANUP"),
+    ("Btree", "VACUUM"),
+];
+
+/// Whether removing rows is a good part of what vacuum wrote.
+fn removes_rows(report: &Report) -> bool {
+    let records = report.records.iter().flat_map(|records| &records.rows);
+    let is_removal = |row: &&RecordRow| REMOVALS.contains(&(&*row.rmgr, &*row.record));
+    let removed: u64 = records.filter(is_removal).map(|row| row.sums.total_bytes).sum();
+    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
+    let all: u64 = tables.map(|row| row.vacuum_bytes).sum();
+    removed as f64 >= LEAST_SHARE * all as f64
+}
+
+/// What is saved at most: of tables whose rows died before this WAL the images alone.
+fn saved(report: &Report, tables: &[WholeTableRow]) -> u64 {
+    let of_table = |row: &WholeTableRow| match Rows::of(report, row) {
+        Rows::DiedBefore => row.vacuum_fpi_bytes,
+        Rows::Filled | Rows::Changed => row.vacuum_bytes,
+    };
+    tables.iter().map(of_table).sum()
 }
 
 /// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
 /// known.
 fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<Line> {
-    let is_filled = |row: &WholeTableRow| row.updates + row.deletes == 0;
-    let named = |filled: bool| -> Vec<String> {
-        let rows = worst.iter().filter(|(row, ..)| is_filled(row) == filled);
-        rows.map(|(row, ..)| label(report, row)).collect()
+    let named = |rows: Rows| -> Vec<String> {
+        let of = worst.iter().filter(|(row, ..)| Rows::of(report, row) == rows);
+        of.map(|(row, ..)| label(report, row)).collect()
     };
     let of = |names: Vec<String>| match names.as_slice() {
         [] => String::new(),
         _ => format!("{}: ", names.join(", ")),
     };
-    let (filled, changed) = (named(true), named(false));
+    let (filled, changed, before) =
+        (named(Rows::Filled), named(Rows::Changed), named(Rows::DiedBefore));
     let is_known = !worst.is_empty();
     let mut cures = Vec::new();
     if !is_known || !changed.is_empty() {
@@ -117,12 +179,16 @@ fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<Line> {
         )
         .into());
     }
+    if !before.is_empty() {
+        cures.push(format!("{}{}", of(before), DIED_BEFORE).into());
+    }
     cures
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::rules::tests::with_record;
     use crate::model::estimate::Estimates;
     use crate::model::sample;
     use crate::model::settings::{SettingValues, Settings};
@@ -157,6 +223,30 @@ mod tests {
         assert_eq!((finding.explains, finding.estimate), (Some(15 << 20), Some(15 << 20)));
         assert!(found(12, 100).is_some() && found(11, 100).is_none());
         assert!(found(14, 15).is_none());
+    }
+
+    /// After a delete of 25 % COPY … FREEZE was advised, though nothing was loaded.
+    #[test]
+    fn of_rows_that_died_before_no_load_is_told() {
+        let found = |record: &str, inserts| {
+            let mut report = with_record("Heap2", record, 40 << 20, 100 << 20);
+            let row = WholeTableRow {
+                database: Some(5),
+                name: Some("accounts".into()),
+                inserts,
+                vacuum_bytes: 80 << 20,
+                vacuum_fpi_bytes: 30 << 20,
+                ..WholeTableRow::default()
+            };
+            report.tables = Some(vec![row].into());
+            let finding = check(&report).expect("a finding");
+            (finding.advice[0].contains("COPY"), finding.estimate.map(|bytes| bytes >> 20))
+        };
+        for record in ["PRUNE", "CLEAN", "VACUUM", "PRUNE_VACUUM_CLEANUP"] {
+            assert_eq!(found(record, 0), (false, Some(30)), "{record}");
+            assert_eq!(found(record, 9), (true, Some(80)), "{record}");
+        }
+        assert_eq!(found("FREEZE_PAGE", 0), (true, Some(80)), "nothing died");
     }
 
     #[test]
