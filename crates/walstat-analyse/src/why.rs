@@ -15,6 +15,7 @@ named! {
         CheckImages "check_images" "page images for checking only";
         Rows "rows" "row data";
         Indexes "indexes" "index entries";
+        Sequences "sequences" "sequences";
         LogicalMessages "logical_messages" "logical messages";
         RowLocks "row_locks" "row locks";
         Vacuum "vacuum" "vacuum, with its images";
@@ -54,6 +55,7 @@ fn record_cause(record: RecordType) -> ByteCause {
         (rmgr, _) if rmgr::is_of_vacuum(rmgr, record.info()) => ByteCause::Vacuum,
         (rmgr::HEAP2, opcode) if heap2::PRUNES.contains(&opcode) => ByteCause::Pruning,
         _ if record.is_commit() => ByteCause::Commits,
+        (rmgr::SEQUENCE, _) => ByteCause::Sequences,
         (rmgr::LOGICAL_MESSAGE, _) => ByteCause::LogicalMessages,
         (id, _) if rmgr::INDEXES.contains(&id) => ByteCause::Indexes,
         _ => ByteCause::Other,
@@ -123,7 +125,7 @@ mod tests {
             (rmgr::TRANSACTION, 0x2, ByteCause::CheckpointImages, ByteCause::Other),
             (rmgr::LOGICAL_MESSAGE, 0x0, ByteCause::CheckpointImages, ByteCause::LogicalMessages),
             (17, 0x1, ByteCause::CheckpointImages, ByteCause::Indexes),
-            (15, 0x0, ByteCause::CheckpointImages, ByteCause::Other),
+            (rmgr::SEQUENCE, 0x0, ByteCause::CheckpointImages, ByteCause::Sequences),
         ] {
             let mut table = RecordTable::default();
             let totals = Totals {

@@ -39,6 +39,7 @@ pub const RULES: &[Rule] = &[
     rules::random_index::RULE,
     rules::gin_fastupdate::RULE,
     rules::index_cost::RULE,
+    rules::sequence_cache::RULE,
     rules::replica_identity_full::RULE,
     rules::logical_overhead::RULE,
     rules::toast_rewrites::RULE,
@@ -258,6 +259,10 @@ mod tests {
                 let index = IndexPart { part, ..IndexPart::default() };
                 let indexes = vec![index.clone(), index];
                 return with_table(WholeTableRow { heap, indexes, ..WholeTableRow::default() });
+            }
+            "sequence-cache" => {
+                let sums = Sums { count: 5000, ..sums(bytes(number)) };
+                return with_record("Sequence", "LOG", sums);
             }
             "replica-identity-full" => {
                 let sums = Sums { main_data_bytes: bytes(number), ..Sums::default() };

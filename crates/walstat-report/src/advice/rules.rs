@@ -29,6 +29,7 @@ pub(super) mod logical_overhead;
 pub(super) mod random_index;
 pub(super) mod recovery_distance;
 pub(super) mod replica_identity_full;
+pub(super) mod sequence_cache;
 pub(super) mod standby_lag;
 pub(super) mod switch_waste;
 pub(super) mod toast_rewrites;
