@@ -8,8 +8,8 @@
 //! What to do: `ALTER SEQUENCE … CACHE 100`; for an identity column the sequence is that of
 //! `pg_get_serial_sequence`. What is saved at most is reckoned with the default, CACHE 1: no WAL tells it.
 //!
-//! When to ignore it: where the cache is that large already (`cache_size` in `pg_sequences`), or sessions take
-//! a few numbers each and end: every block begins with a record, too.
+//! When to ignore it: where the cache is that large already (`cache_size` in `pg_sequences`), or sessions
+//! take a few numbers each and end: every block begins with a record, too.
 //!
 //! Reference: CREATE SEQUENCE in the PostgreSQL manual; `nextval_internal` in its source.
 

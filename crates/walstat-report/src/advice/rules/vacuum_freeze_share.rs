@@ -9,8 +9,8 @@
 //! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their images
 //! already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows die
 //! before they are frozen. A table that is updated: fewer visits, and HOT updates, which leave vacuum less
-//! to do. Of a table whose rows died before this WAL no more than the images would have been saved. Never turn
-//! autovacuum off for it.
+//! to do. Of a table whose rows died before this WAL no more than the images would have been saved. Never
+//! turn autovacuum off for it.
 //!
 //! When to ignore it: after a large delete or load that is over.
 //!
