@@ -276,12 +276,7 @@ mod tests {
         };
         let seen = CheckpointSeen { is_shutdown: false, previous: Lsn(8), says };
         let since = EventsSince::default();
-        let ended = || EndedCheckpoint {
-            lsn: Lsn(200),
-            end: Lsn(300),
-            seen: seen.clone(),
-            since: since.clone(),
-        };
+        let ended = || EndedCheckpoint { lsn: Lsn(200), end: Lsn(300), seen: seen.clone(), since };
         let begun = |redo| Cycle { redo, checkpoint: Some(ended()), ..Cycle::default() };
         let told = |cycles: &[Cycle]| {
             let Causes { unknown, before, .. } = causes(cycles, &vec![None; cycles.len()]);
