@@ -26,6 +26,7 @@ pub use cycle_times::ByTime;
 pub use decay::{Decay, power_of_two};
 pub use events_since::{EventsSince, OidStock};
 
+use super::archive_timeout::OtherReasons;
 use super::deferred_log::{
     CheckpointSeen, Chunk, Event, FilesChange, OpenTransactions, PlacedEvent, Tally,
 };
@@ -33,7 +34,6 @@ use super::time_map::Tick;
 use super::unused;
 use cycle_sums::{CycleSums, ReplayBuilder};
 use cycle_times::CycleTimes;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use touched_blocks::TouchedBlocks;
 use undivided::UndividedRecords;
@@ -122,9 +122,8 @@ pub struct Cycles {
     pub replays: Vec<Replay>,
     /// Switches to the next segment, in WAL order.
     pub switches: Vec<Switched>,
-    /// Places beside which a switch is not archive_timeout's, ascending: where base backups start and end,
-    /// shutdowns' checkpoints, restore points.
-    pub beside_switches: BTreeSet<Lsn>,
+    /// Why others than archive_timeout switched: base backups, shutdowns' checkpoints, restore points.
+    pub other_switches: OtherReasons,
     /// Where records are missing, in WAL order.
     pub holes: Vec<Range<Lsn>>,
     /// Where nothing was written, in WAL order: the rests of segments after switches.
@@ -251,11 +250,12 @@ impl CycleFollower {
             Event::Redo => self.begin_cycle(placed.lsn),
             Event::Checkpoint(seen) => self.checkpoint(placed.lsn, placed.end.aligned(), seen),
             Event::BackupEnd(start) => {
-                self.found.beside_switches.extend([*start, placed.lsn]);
+                self.found.other_switches.begins_segment(*start);
+                self.found.other_switches.ends_segment(placed.lsn);
                 self.backup_end(*start);
             }
             Event::RestorePoint(_) => {
-                self.found.beside_switches.insert(placed.lsn);
+                self.found.other_switches.ends_segment(placed.lsn);
             }
             Event::Switch => {
                 let time = self.times.now();
@@ -291,7 +291,7 @@ impl CycleFollower {
         let start = self.open.as_ref().map_or(lsn, |open| open.start);
         if seen.is_shutdown {
             self.goes_on(lsn, seen.says.time);
-            self.found.beside_switches.insert(lsn);
+            self.found.other_switches.begins_segment(lsn);
             self.shutdown = Some((lsn, seen.says.time));
             self.end_replay(lsn);
             self.begin_cycle(lsn);

@@ -350,7 +350,7 @@ row! {
         pub backups: u64,
         /// Image bytes in their cycles.
         pub backup_fpi_bytes: u64,
-        /// What archive_timeout left empty of segments; null where it is neither known nor shown.
+        /// What archive_timeout left empty of segments, at most; null where it is neither known nor shown.
         pub archive_timeout_bytes: Option<u64>,
         /// Whether initdb wrote some of this WAL, for the rules.
         #[serde(skip)]

@@ -181,11 +181,11 @@ mod tests {
 
     const SEGMENT: u64 = 1 << 20;
 
-    /// What is said of switches at these seconds, each in a segment of its own, beside these places.
-    fn said(at: &[i64], beside: &[u64], archive_timeout: Option<u64>) -> CheckpointSummary {
+    /// What is said of switches at these seconds, each in a segment of its own, where backups end here.
+    fn said(at: &[i64], backups: &[u64], archive_timeout: Option<u64>) -> CheckpointSummary {
         let mut clock = TimeMap::default();
         let mut cycles = Cycles::default();
-        cycles.beside_switches.extend(beside.iter().map(|place| Lsn(*place)));
+        backups.iter().for_each(|place| cycles.other_switches.ends_segment(Lsn(*place)));
         for (number, second) in at.iter().enumerate() {
             let end = Lsn(number as u64 * SEGMENT + SEGMENT / 4);
             let time = Time(second * SECOND);
@@ -218,11 +218,35 @@ mod tests {
     }
 
     #[test]
-    fn switches_beside_backups_and_shutdowns_are_none_of_a_timeout() {
+    fn switches_beside_backups_are_none_of_a_timeout() {
         let at = [0, 5, 10, 15, 20];
         assert_eq!(said(&at, &[], None).archive_timeout_seconds, Some(5));
         let backup = [2 * SEGMENT + 8, 4 * SEGMENT + 8];
         assert_eq!(said(&at, &backup, None).archive_timeout_seconds, None);
+    }
+
+    /// As PostgreSQL 15 did it with archive_timeout = 3s, after a start and with few commits.
+    #[test]
+    fn a_timeout_that_is_set_leaves_what_it_may_have_left() {
+        let mut clock = TimeMap::default();
+        let mut cycles = Cycles::default();
+        cycles.other_switches.begins_segment(Lsn(2 * SEGMENT + 40));
+        for number in 2..6 {
+            let end = Lsn(number * SEGMENT + SEGMENT / 4);
+            let time = Time(number as i64 * 3 * SECOND);
+            clock.push(Anchor { lsn: Lsn(end.0 - 200), time: Time(time.0 + SECOND) });
+            clock.push(Anchor { lsn: Lsn(end.0 - 100), time: Time(time.0 + 2 * SECOND) });
+            cycles.switches.push(Switched { end, time: None });
+        }
+        let server = Server {
+            segment_bytes: SEGMENT,
+            version: walstat_format::version::VERSIONS.last().expect("a release"),
+            pace: None,
+            archive_timeout: Some(3),
+        };
+        let padding = by_timeout(&cycles, &clock, &server).expect("a timeout");
+        let all = cycles.switches.iter().map(|one| rest(one, &server)).sum();
+        assert_eq!((padding.bytes, padding.most_bytes), (all, all));
     }
 
     #[test]

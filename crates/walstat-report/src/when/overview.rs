@@ -42,7 +42,7 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> O
         overview.backups = backups().count() as u64;
         overview.backup_fpi_bytes = backups().map(|cycle| cycle.tally.fpi_bytes).sum();
         overview.archive_timeout_bytes =
-            by_timeout(cycles, &found.clock, server).map(|padding| padding.bytes);
+            by_timeout(cycles, &found.clock, server).map(|padding| padding.most_bytes);
         overview.checkpoints = cycles.checkpoints;
         overview.has_initdb = cycles.of_initdb() > 0;
         overview.causes = causes(&cycles.cycles, &verdicts);

@@ -57,7 +57,7 @@ pub(crate) fn asked_for<'f>(
         cycles: met,
         replays: replays(cycles, &span),
         switches: cycles.switches.iter().copied().filter(|s| switched(s.time)).collect(),
-        beside_switches: cycles.beside_switches.clone(),
+        other_switches: cycles.other_switches.clone(),
         holes: cycles.holes.clone(),
         unused: cycles.unused.clone(),
         // Of the span nobody knows.

@@ -5,7 +5,7 @@
 use super::Base;
 use crate::blocks::Ordinal;
 use crate::trace::{RecordEffect, Trace};
-use walstat_analyse::archive_timeout::{Closed, Seen, is_beside, timeout};
+use walstat_analyse::archive_timeout::{Closed, OtherReasons, Seen, by_clock, timeout};
 use walstat_format::lsn::Lsn;
 
 /// The switches of a base.
@@ -16,6 +16,8 @@ pub struct Switches {
     /// Whether the settings of the server say what it is.
     pub is_set: bool,
     all: Vec<(Ordinal, Closed)>,
+    /// Of each whether archive_timeout made it; `None`: that is not known.
+    by_clock: Vec<Option<bool>>,
 }
 
 impl Switches {
@@ -23,7 +25,7 @@ impl Switches {
     pub(crate) fn of(trace: &Trace, base: &Base) -> Switches {
         let (ordinals, seen): (Vec<Ordinal>, Vec<Seen>) = seen(trace, base).into_iter().unzip();
         let all = ordinals.into_iter().zip(Closed::all(seen)).collect();
-        Switches { timeout: None, is_set: false, all }.of_server(None)
+        Switches { all, ..Switches::default() }.of_server(None)
     }
 
     /// Those of a server with this archive_timeout in seconds, if it is known.
@@ -31,6 +33,7 @@ impl Switches {
         let closed: Vec<Closed> = self.all.iter().map(|(_, closed)| *closed).collect();
         self.timeout = timeout(&closed, set);
         self.is_set = set.is_some();
+        self.by_clock = by_clock(&closed, self.timeout, self.is_set);
         self
     }
 
@@ -51,7 +54,7 @@ impl Switches {
 
     fn is_by_clock(&self, ordinal: Ordinal) -> Option<Option<bool>> {
         let place = self.all.binary_search_by_key(&ordinal, |(ordinal, _)| *ordinal).ok()?;
-        self.all.get(place).map(|(_, closed)| closed.is_by_clock(self.timeout))
+        self.by_clock.get(place).copied()
     }
 }
 
@@ -59,23 +62,33 @@ fn seen(trace: &Trace, base: &Base) -> Vec<(Ordinal, Seen)> {
     let bytes = base.geometry.segment;
     let time_before = |ordinal| trace.commit_before(ordinal).map(|commit| commit.time.0);
     let time_from = |ordinal| trace.commit_from(ordinal).map(|commit| commit.time.0);
-    let lsn_of = |ordinal: Ordinal| trace.entry_of(ordinal).map(|entry| entry.lsn.0);
-    let backups = base.backups.iter().flat_map(|backup| [backup.start, backup.end]);
-    let shutdowns = base.checkpoints.iter().filter(|own| !own.online).map(|own| own.redo.0);
-    let mut beside: Vec<u64> = backups.filter_map(lsn_of).chain(shutdowns).collect();
-    beside.sort_unstable();
+    let lsn_of = |ordinal: Ordinal| trace.entry_of(ordinal).map(|entry| entry.lsn);
+    let others = others(base, lsn_of);
     let switches = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Switch);
     let own = switches.filter(|(ordinal, _)| base.contains(*ordinal));
     let one = |(ordinal, _): &(Ordinal, RecordEffect)| {
-        let segment = lsn_of(*ordinal)? / bytes;
+        let segment = lsn_of(*ordinal)?.0 / bytes;
         let first = trace.ordinal_at(Lsn(segment * bytes));
         let seen = Seen {
             segment,
-            first: time_from(first).map(|time| (time, time)),
+            opened: time_from(first).map(|time| (time_before(first), time)),
             closed: time_before(*ordinal).map(|before| (before, time_from(*ordinal))),
-            is_explained: is_beside(segment, &beside, bytes),
+            is_explained: others.explain(segment, bytes),
         };
         Some((*ordinal, seen))
     };
     own.filter_map(one).collect()
+}
+
+/// Why others closed segments.
+fn others(base: &Base, lsn_of: impl Fn(Ordinal) -> Option<Lsn>) -> OtherReasons {
+    let mut others = OtherReasons::default();
+    for backup in &base.backups {
+        lsn_of(backup.start).into_iter().for_each(|place| others.begins_segment(place));
+        lsn_of(backup.end).into_iter().for_each(|place| others.ends_segment(place));
+    }
+    for stopped in base.checkpoints.iter().filter(|own| !own.online) {
+        others.begins_segment(stopped.redo);
+    }
+    others
 }
