@@ -1,6 +1,7 @@
 //! What the trace shows of how the base was written: its redo points and what belongs to each
 //! checkpoint, its settings, its clock.
 
+mod by_settings;
 mod by_volume;
 pub(crate) mod clock;
 mod switches;
@@ -51,7 +52,8 @@ pub struct Base {
     pub checkpoints: Vec<BaseCheckpoint>,
     /// What the spacing of its checkpoints says about its settings.
     pub(crate) shown: InferredSettings,
-    /// After how many segments volume began its checkpoints, where one number explains the whole range.
+    /// After how many segments volume begins its checkpoints, where one number explains the whole range or
+    /// the server's settings say it and nothing contradicts them.
     pub(crate) segments: Option<u64>,
     /// Whether checkpoints log the running transactions (wal_level replica or higher).
     pub(crate) logs_running: bool,
@@ -138,10 +140,11 @@ impl Base {
         self.shown = causes.shown.clone();
         self.switches = self.switches.of_server(causes.archive_timeout);
         by_volume::settle(&mut self);
+        by_settings::settle(&mut self, causes.pace);
         // What the WAL shows is of when it was written; the server's files are of now.
         if let Some(KnownPace { timeout, segments }) = causes.pace {
             self.shown.timeout_seconds = self.shown.timeout_seconds.or(timeout.try_into().ok());
-            if self.shown.max_wal_size.is_none() {
+            if self.shown.max_wal_size.is_none() && by_volume::allows(&self, segments) {
                 self.segments = self.segments.or(Some(segments));
             }
         }
@@ -153,7 +156,7 @@ impl Base {
         let mut is_unfinished = false;
         for checkpoint in &mut self.checkpoints {
             if is_unfinished && checkpoint.may_end_recovery() {
-                (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::EndOfRecovery), true);
+                checkpoint.settle(Cause::EndOfRecovery);
             }
             is_unfinished = checkpoint.record.is_none();
         }
@@ -287,7 +290,7 @@ impl Base {
     /// Whether volume or the clock began one of them, as far as that is likely.
     pub(crate) fn has_checkpoints_by(&self, cause: Cause) -> bool {
         let began = |own: &BaseCheckpoint| {
-            !own.is_doubtful() && own.moved_by(CauseReading::Likely) == Some(cause)
+            own.is_sure() && own.moved_by(CauseReading::Likely) == Some(cause)
         };
         self.own_checkpoints().any(began)
     }

@@ -1,7 +1,7 @@
 //! A checkpoint of the base, and which settings would have moved it.
 
 use super::blocks::Ordinal;
-use walstat_analyse::checkpoint::cause::{Cause, Verdict};
+use walstat_analyse::checkpoint::cause::{Cause, Confidence, Verdict};
 use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -25,8 +25,10 @@ pub struct BaseCheckpoint {
     pub(crate) online: bool,
     /// Why it began, as far as that is known.
     pub(crate) cause: Option<Cause>,
-    /// Whether that leaves no doubt.
-    pub(crate) is_sure: bool,
+    /// How sure that is.
+    pub(crate) confidence: Confidence,
+    /// What it was told from.
+    pub(crate) evidence: Option<Evidence>,
     /// Whether a base backup began with it.
     pub(crate) is_of_backup: bool,
 }
@@ -60,7 +62,8 @@ impl BaseCheckpoint {
             time,
             online: true,
             cause: None,
-            is_sure: false,
+            confidence: Confidence::Possible,
+            evidence: None,
             is_of_backup: false,
         }
     }
@@ -68,9 +71,25 @@ impl BaseCheckpoint {
     /// Takes what the WAL says of its cause.
     pub(crate) fn judge(&mut self, verdict: Option<Verdict>) {
         self.cause = verdict.map(|verdict| verdict.cause);
-        self.is_sure = verdict.is_some_and(|verdict| verdict.is_sure());
+        self.confidence = verdict.map_or(Confidence::Possible, |verdict| verdict.confidence);
+        self.evidence = verdict.map(|verdict| verdict.evidence);
         self.is_of_backup =
             verdict.is_some_and(|verdict| verdict.evidence == Evidence::BackupFromRedoPoint);
+    }
+
+    /// Begun for this, without any doubt.
+    pub(crate) fn settle(&mut self, cause: Cause) {
+        (self.cause, self.confidence) = (Some(cause), Confidence::Certain);
+    }
+
+    /// Whether its cause is more than possible.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.confidence > Confidence::Possible
+    }
+
+    /// Whether that leaves no doubt.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.confidence == Confidence::Certain
     }
 
     /// Whether the server had recovered, and began it for that.
@@ -81,17 +100,17 @@ impl BaseCheckpoint {
     /// Whether recovery may have ended with it, as far as its own record and those before it tell.
     pub(crate) fn may_end_recovery(&self) -> bool {
         let is_either = self.cause == Some(Cause::ShutdownOrRecovery);
-        !self.online && (is_either || !self.is_sure)
+        !self.online && (is_either || !self.is_sure())
     }
 
     /// Whether that is read two ways.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.online && !self.is_sure
+        self.online && !self.is_certain()
     }
 
     /// The cause that settings move, if one of those began it: the volume or the clock.
     pub(crate) fn moved_by(&self, reading: CauseReading) -> Option<Cause> {
-        mover(self.cause, self.is_sure, reading).filter(|_| self.online)
+        mover(self.cause, self.is_certain(), reading).filter(|_| self.online)
     }
 }
 
@@ -126,5 +145,16 @@ mod tests {
         assert_eq!(of(time, false), [time, time, None]);
         assert_eq!(of(None, false), [wal, wal, None]);
         assert_eq!((of(asked, true), of(wal, true)), ([None; 3], [wal; 3]));
+    }
+
+    #[test]
+    fn what_is_likely_is_not_certain() {
+        let of = |confidence| {
+            let begun = BaseCheckpoint::begun(Lsn(8), 1, Time(0));
+            let own = BaseCheckpoint { cause: Some(Cause::Requested), confidence, ..begun };
+            (own.is_doubtful(), own.moved_by(CauseReading::Moving))
+        };
+        assert_eq!(of(Confidence::Likely), (true, Some(Cause::Wal)));
+        assert_eq!(of(Confidence::Certain), (false, None));
     }
 }

@@ -77,8 +77,8 @@ pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
     scenarios.iter().enumerate().flat_map(of_one).collect()
 }
 
-/// The settings of a scenario. Where volume began checkpoints of the base, settings that make WAL smaller or
-/// larger move them, too.
+/// The settings of a scenario. Where it is known after how much WAL volume begins a checkpoint, settings that
+/// make WAL smaller or larger move those of the base, and bring others, too.
 fn in_effect(base: &Base, asked: &Scenario) -> Settings {
     let mut settings = own::left_out(base, asked.settings());
     // The clock closes segments that hold less, too.
@@ -86,7 +86,8 @@ fn in_effect(base: &Base, asked: &Scenario) -> Settings {
         settings.archive_timeout = base.switches.timeout.map(ArchiveTimeout::After);
     }
     let is_as_base = settings.checkpoints == Checkpoints::AsBase && settings != Settings::default();
-    if is_as_base && base.has_checkpoints_by(Cause::Wal) && segments_of(base).is_some() {
+    let is_shown = || base.has_checkpoints_by(Cause::Wal) && segments_of(base).is_some();
+    if is_as_base && (base.segments.is_some() || is_shown()) {
         return Settings { checkpoints: Checkpoints::Timed(Timed::default()), ..settings };
     }
     settings
@@ -145,7 +146,7 @@ fn backups_at_once(base: &Base, timed: Timed) -> Option<Timed> {
 fn is_volume_doubtful(base: &Base) -> bool {
     let mut own = base.own_checkpoints();
     let is_known = base.segments.is_some() || base.shown.max_wal_size.is_some();
-    !is_known && !own.any(|own| own.is_sure && own.cause == Some(Cause::Wal))
+    !is_known && !own.any(|own| own.is_sure() && own.cause == Some(Cause::Wal))
 }
 
 /// How long a server is busy with a checkpoint at most where it is behind its schedule, microseconds: what
@@ -438,6 +439,23 @@ mod tests {
         for order in [[0, 1, 2], [0, 2, 1]] {
             assert_eq!((least(1, order), least(2, order)), (900_000, 10_000), "{order:?}");
         }
+    }
+
+    #[test]
+    fn a_size_that_the_base_has_already_counts_where_another_setting_changes_the_volume() {
+        let (_, mut base) = base(&[]);
+        let (least, most) = base.version.pacing.max_wal_size(4, base.geometry.segment);
+        let size = || Change::MaxWalSize(least.midpoint(most));
+        let larger = || Change::FullPageWrites(!base.full_page_writes);
+        let both = [Scenario::of([larger(), size()]), Scenario::of([larger()])];
+        let alone = Scenario::of([size()]);
+        base.segments = Some(4);
+        // No checkpoint of the base began by volume.
+        for asked in both {
+            let checkpoints = in_effect(&base, &asked).checkpoints;
+            assert_eq!(checkpoints, Checkpoints::Timed(Timed::default()), "{}", asked.id());
+        }
+        assert_eq!(in_effect(&base, &alone), Settings::default());
     }
 
     #[test]

@@ -39,12 +39,13 @@ pub(crate) fn settle(base: &mut Base) {
     for distance in distances {
         let Some(checkpoint) = base.checkpoints.get_mut(distance.index) else { continue };
         if may_be_by_volume(checkpoint) && distance.is_of(segments) {
-            (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::Wal), true);
+            checkpoint.settle(Cause::Wal);
         } else if checkpoint.is_doubtful()
+            && !(checkpoint.is_sure() && checkpoint.cause == Some(Cause::Wal))
             && distance.segments < segments
             && distance.is_too_soon_for_the_clock
         {
-            (checkpoint.cause, checkpoint.is_sure) = (Some(Cause::Requested), true);
+            checkpoint.settle(Cause::Requested);
         }
     }
     base.segments = Some(segments);
@@ -59,7 +60,7 @@ impl Distance {
 
 /// Whether nothing says for certain that something else began it.
 fn may_be_by_volume(checkpoint: &BaseCheckpoint) -> bool {
-    let is_asked = checkpoint.is_sure && checkpoint.cause != Some(Cause::Wal);
+    let is_asked = checkpoint.is_sure() && checkpoint.cause != Some(Cause::Wal);
     checkpoint.online && !is_asked
 }
 
@@ -84,7 +85,7 @@ fn distances(base: &Base) -> Vec<Distance> {
 fn shortest(base: &Base, distances: &[Distance]) -> Option<u64> {
     let is_certain = |distance: &&Distance| {
         let checkpoint = base.checkpoints.get(distance.index);
-        checkpoint.is_some_and(|own| own.is_sure && own.cause == Some(Cause::Wal))
+        checkpoint.is_some_and(|own| own.is_sure() && own.cause == Some(Cause::Wal))
     };
     distances.iter().filter(is_certain).map(|distance| distance.segments).min()
 }
@@ -97,19 +98,40 @@ fn common(base: &Base, distances: &[Distance]) -> Option<u64> {
     let count = |segments: u64| found.iter().filter(|found| found.segments == segments).count();
     let longest_of_most = |found: &u64| (count(*found), *found);
     let segments = found.iter().map(|found| found.segments).max_by_key(longest_of_most)?;
-    let last = base.checkpoints.last().map_or(base.start, |last| last.redo);
-    let segment = base.geometry.segment;
-    let rest = (base.end.0 / segment).saturating_sub(last.0 / segment);
-    // Before a crash another one may have begun, which never ended.
-    let ended = distances.iter().filter(|distance| {
-        checkpoint(distance).is_some_and(|checkpoint| !checkpoint.ends_recovery())
-    });
-    let farthest = ended.map(|distance| distance.segments).chain([rest]).max()?;
+    let farthest = farthest(base, distances);
     let agreeing = found.iter().filter(|found| found.is_of(segments));
     let parts: Vec<f64> = agreeing.map(|found| found.into_segment).collect();
     let mean = parts.iter().sum::<f64>() / parts.len() as f64;
     let is_regular = parts.len() >= AGREE && mean <= BEGINNING && by_chance(&parts) <= CHANCE;
     (segments > 0 && is_regular && farthest <= segments + 1).then_some(segments)
+}
+
+/// How many segments were written at the most without a checkpoint, up to the end of the range too.
+fn farthest(base: &Base, distances: &[Distance]) -> u64 {
+    let segment = base.geometry.segment;
+    let last = base.checkpoints.iter().rfind(|checkpoint| checkpoint.redo <= base.end);
+    let last = last.map_or(base.start, |last| last.redo);
+    let rest = (base.end.0 / segment).saturating_sub(last.0 / segment);
+    // Before a crash another one may have begun, which never ended.
+    let ended = distances.iter().filter(|distance| {
+        let checkpoint = base.checkpoints.get(distance.index);
+        checkpoint.is_some_and(|checkpoint| !checkpoint.ends_recovery())
+    });
+    ended.map(|distance| distance.segments).fold(rest, u64::max)
+}
+
+/// Whether volume may begin a checkpoint after so many segments: it did so, or nothing in the range lies
+/// farther apart.
+pub(crate) fn allows(base: &Base, segments: u64) -> bool {
+    base.has_checkpoints_by(Cause::Wal) || farthest(base, &distances(base)) <= segments + 1
+}
+
+/// Whether nothing in the range contradicts that volume begins a checkpoint after so many segments, neither
+/// later nor sooner.
+pub(crate) fn is_in_force(base: &Base, segments: u64) -> bool {
+    let distances = distances(base);
+    let is_sooner = shortest(base, &distances).is_some_and(|shortest| shortest < segments);
+    farthest(base, &distances) <= segments + 1 && !is_sooner
 }
 
 /// How likely it is that as many parts come to as small a product where each lies anywhere from 0 to 1
@@ -131,6 +153,7 @@ mod tests {
     use super::*;
     use crate::blocks::Ordinal;
     use crate::made_up;
+    use walstat_analyse::checkpoint::cause::Confidence;
     use walstat_format::lsn::Lsn;
     use walstat_format::payload::Time;
 
@@ -138,17 +161,17 @@ mod tests {
 
     /// A base whose checkpoints begin at these places, in segments, a second apart; the first one before the
     /// range.
-    fn settled(places: &[f64], cause: impl Fn(usize) -> (Option<Cause>, bool)) -> Base {
+    fn settled(places: &[f64], cause: impl Fn(usize) -> (Option<Cause>, Confidence)) -> Base {
         let (_, mut base) = made_up::base(&[]);
         let lsn = |place: f64| Lsn((place * SEGMENT as f64) as u64);
         base.checkpoints = places
             .iter()
             .enumerate()
             .map(|(index, place)| {
-                let (cause, is_sure) = cause(index);
+                let (cause, confidence) = cause(index);
                 let time = Time(index as i64 * SECOND);
                 let begun = BaseCheckpoint::begun(lsn(*place), 1 + index as Ordinal, time);
-                BaseCheckpoint { cause, is_sure, ..begun }
+                BaseCheckpoint { cause, confidence, ..begun }
             })
             .collect();
         (base.start, base.end) = (lsn(places[0]), lsn(places[places.len() - 1] + 1.0));
@@ -157,12 +180,12 @@ mod tests {
     }
 
     fn causes(base: &Base) -> Vec<Option<Cause>> {
-        base.checkpoints.iter().skip(1).map(|own| own.cause.filter(|_| own.is_sure)).collect()
+        base.checkpoints.iter().skip(1).map(|own| own.cause.filter(|_| own.is_certain())).collect()
     }
 
     #[test]
     fn equal_distances_from_beginning_to_beginning_are_of_volume() {
-        let base = settled(&[10.5, 20.01, 23.4, 33.02, 43.1], |_| (None, false));
+        let base = settled(&[10.5, 20.01, 23.4, 33.02, 43.1], |_| (None, Confidence::Possible));
         assert_eq!(base.segments, Some(10));
         let [wal, asked] = [Cause::Wal, Cause::Requested].map(Some);
         assert_eq!(causes(&base), [wal, asked, wal, wal]);
@@ -170,7 +193,7 @@ mod tests {
 
     #[test]
     fn places_anywhere_in_a_segment_are_of_nobodys_volume() {
-        let base = settled(&[10.5, 20.4, 30.6, 40.3], |_| (None, false));
+        let base = settled(&[10.5, 20.4, 30.6, 40.3], |_| (None, Confidence::Possible));
         assert_eq!((base.segments, causes(&base)), (None, vec![None; 3]));
     }
 
@@ -183,7 +206,7 @@ mod tests {
         assert_eq!((chance(&[1.0; 3]), chance(&[0.0, 0.5])), (1.0, 0.0));
         let many = by_chance(&[0.37; 1000]);
         assert!((0.3..0.7).contains(&many), "as far as in the mean: {many}");
-        let segments = |places: &[f64]| settled(places, |_| (None, false)).segments;
+        let segments = |places: &[f64]| settled(places, |_| (None, Confidence::Possible)).segments;
         assert_eq!(segments(&[10.5, 20.09, 30.1]), Some(10));
         // Whose product is less, but of three it is so by chance every ninth time.
         assert_eq!(segments(&[10.5, 20.1, 30.2, 40.3]), None);
@@ -192,14 +215,24 @@ mod tests {
 
     #[test]
     fn what_lies_farther_apart_contradicts_it() {
-        let base = settled(&[10.5, 20.01, 30.01, 45.5], |_| (None, false));
+        let base = settled(&[10.5, 20.01, 30.01, 45.5], |_| (None, Confidence::Possible));
         assert_eq!(base.segments, None);
     }
 
     #[test]
+    fn a_setting_of_now_need_not_be_that_of_then() {
+        let base = |places: &[f64]| settled(places, |_| (None, Confidence::Possible));
+        let allowed = |places: &[f64]| allows(&base(places), 4);
+        assert_eq!([allowed(&[10.5, 13.4]), allowed(&[10.5, 15.4])], [true, true]);
+        assert!(!allowed(&[10.5, 16.4]), "no checkpoint for two segments longer");
+    }
+
+    #[test]
     fn what_is_written_down_is_believed() {
-        let asked = |index| (Some(Cause::Requested), index == 2);
+        let confidence = |index| if index == 2 { Confidence::Likely } else { Confidence::Possible };
+        let asked = |index| (Some(Cause::Requested), confidence(index));
         let base = settled(&[10.5, 20.01, 30.01, 40.02], asked);
-        assert_eq!(causes(&base)[1], Some(Cause::Requested));
+        assert_eq!(base.checkpoints[2].cause, Some(Cause::Requested));
+        assert!(base.checkpoints[2].is_doubtful(), "and read both ways all the same");
     }
 }

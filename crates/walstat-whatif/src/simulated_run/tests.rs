@@ -93,7 +93,7 @@ fn run_with_cause(cause: Cause, change: impl Fn(&mut Settings)) -> RunOutcome {
     let records: Vec<Made> = CYCLES.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
     let (trace, mut base) = base(&records);
     for checkpoint in &mut base.checkpoints {
-        (checkpoint.cause, checkpoint.is_sure) = (Some(cause), true);
+        checkpoint.settle(cause);
     }
     let mut settings = Settings::default();
     change(&mut settings);
