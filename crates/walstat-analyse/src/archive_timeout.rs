@@ -45,8 +45,8 @@ pub struct OtherReasons {
 }
 
 impl OtherReasons {
-    /// A base backup starts here, or a server stopped: each begins a segment if it can, so that the one before
-    /// is closed for it. Its own segment stays open.
+    /// A base backup starts here, or a server stopped: each begins a segment if it can, so that the one
+    /// before is closed for it. Its own segment stays open.
     pub fn begins_segment(&mut self, place: Lsn) {
         self.begin.insert(place.0);
     }
@@ -122,8 +122,8 @@ impl Closed {
 }
 
 /// Which switches archive_timeout made, microseconds; `None`: that is not known. One that is set closes each
-/// segment when it is time. So where it may have closed all that nothing else explains, it closed them, however
-/// long before and after nobody committed.
+/// segment when it is time. So where it may have closed all that nothing else explains, it closed them,
+/// however long before and after nobody committed.
 pub fn by_clock(closed: &[Closed], timeout: Option<i64>, is_set: bool) -> Vec<Option<bool>> {
     let told = |one: &Closed| match timeout {
         Some(timeout) => one.is_by_clock(timeout),
