@@ -361,6 +361,25 @@ fn bars(rates: &VecDeque<f64>, width: usize) -> String {
 mod tests {
     use super::*;
 
+    /// A page of a folder in which nothing was written yet.
+    fn page<'m>(moment: &'m Moment, now: &'m Now) -> Page<'m> {
+        Page {
+            moment: Some(moment),
+            tables: &[],
+            happenings: None,
+            troubles: &[],
+            rates: None,
+            chosen: 0,
+            is_open: false,
+            path: "/x".into(),
+            reading: "",
+            now,
+            sort: "bytes",
+            is_paused: false,
+            has_styles: false,
+        }
+    }
+
     #[test]
     fn checkpoints_push_nothing_else_out_of_the_events() {
         let row = |event: &str| HappeningRow {
@@ -391,21 +410,8 @@ mod tests {
         };
         let kinds = vec![kind("INSERT t", 20, 4000), kind("none: other", 0, 9000)];
         let now = Now { kinds, seconds: 2.0, ..Now::default() };
-        let page = Page {
-            moment: Some(&Moment::default()),
-            tables: &[],
-            happenings: None,
-            troubles: &[],
-            rates: None,
-            chosen: 0,
-            is_open: false,
-            path: "/x".into(),
-            reading: "",
-            now: &now,
-            sort: "bytes",
-            is_paused: false,
-            has_styles: false,
-        };
+        let moment = Moment::default();
+        let page = page(&moment, &now);
         let lines = lines(&page, (80, 24));
         let words = |begins: &str| -> Vec<&str> {
             let line = lines.iter().find(|line| line.trim_start().starts_with(begins));
@@ -420,21 +426,8 @@ mod tests {
     fn what_cannot_be_written_stands_below_the_title() {
         let troubles =
             ["/x/state: No space left on device; it is tried again each time".to_owned()];
-        let page = Page {
-            moment: Some(&Moment::default()),
-            tables: &[],
-            happenings: None,
-            troubles: &troubles,
-            rates: None,
-            chosen: 0,
-            is_open: false,
-            path: "/x".into(),
-            reading: "",
-            now: &Now::default(),
-            sort: "bytes",
-            is_paused: false,
-            has_styles: false,
-        };
+        let (moment, now) = (Moment::default(), Now::default());
+        let page = Page { troubles: &troubles, ..page(&moment, &now) };
         assert_eq!(lines(&page, (80, 24))[1].trim_start(), troubles[0]);
     }
 
@@ -489,20 +482,13 @@ mod tests {
             text: format!("checkpoint {number}"),
         };
         let tables: Vec<TableNow> = (0..40).map(table).collect();
+        let happenings = (0..20).map(happening).collect();
+        let now = Now { kinds: (0..9).map(kind).collect(), seconds: 1.0, ..Now::default() };
         let page = Page {
-            moment: Some(&moment),
             tables: &tables,
-            happenings: Some(&(0..20).map(happening).collect()),
-            troubles: &[],
-            rates: None,
-            chosen: 0,
+            happenings: Some(&happenings),
             is_open: size.0 > 130,
-            path: "/x".into(),
-            reading: "",
-            now: &Now { kinds: (0..9).map(kind).collect(), seconds: 1.0, ..Now::default() },
-            sort: "bytes",
-            is_paused: false,
-            has_styles: false,
+            ..page(&moment, &now)
         };
         lines(&page, size)
     }
@@ -550,23 +536,17 @@ mod tests {
         };
         let happenings: VecDeque<HappeningRow> = vec![happening; 30].into();
         let rates: VecDeque<f64> = (0..500).map(f64::from).collect();
+        let now = Now::default();
         for (size, is_open) in
             [((80, 24), false), ((40, 10), true), ((200, 60), true), ((10, 3), false)]
         {
             let page = Page {
-                moment: Some(&moment),
                 tables: &tables,
                 happenings: Some(&happenings),
-                troubles: &[],
                 rates: Some(&rates),
                 chosen: 30,
                 is_open,
-                path: "/x".into(),
-                reading: "",
-                now: &Now::default(),
-                sort: "bytes",
-                is_paused: false,
-                has_styles: false,
+                ..page(&moment, &now)
             };
             let lines = lines(&page, size);
             assert!(lines.len() <= size.1, "{size:?}: {}", lines.len());

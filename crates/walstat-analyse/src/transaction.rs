@@ -431,7 +431,7 @@ impl Transactions {
         let file = self.files.number(ForkKey { relation: mark.relation(), fork: 0 });
         part.files.insert(file);
         let asks_for_work = self.finished.kinds.is_some() && mark.fork() == 0;
-        let operation = RowOperation::of(record).filter(|_| asks_for_work);
+        let operation = if asks_for_work { RowOperation::of(record) } else { None };
         operation.into_iter().for_each(|operation| part.work.note(file, operation));
         // What did nothing to rows does not speak for what follows it.
         let is_streak = rmgr == rmgr::HEAP && (operation.is_some() || !asks_for_work);

@@ -26,7 +26,7 @@ use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
-use crate::model::who::WholeTableRow;
+use crate::model::who::{TEMPLATE1, WholeTableRow};
 use walstat_names::catalog::row::{CATALOG_SCHEMA_NAME, holds_large_objects};
 
 /// From this share of the bytes on it is worth a look.
@@ -35,9 +35,6 @@ const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
 const MADE_AND_DROPPED: u64 = 1000;
 /// Such a habit is worth a look from one of so many parts of the threshold on.
 const PARTS_OF_A_HABIT: f64 = 5.0;
-
-/// The database that initdb fills (`Template1DbOid`).
-const TEMPLATE1: u32 = 1;
 
 /// A commit that tells of its time alone: 24 bytes of header, 2 of its data's length, 8 of the time
 /// (`xl_xact_commit`).
@@ -58,6 +55,7 @@ fn check(report: &Report) -> Option<Finding> {
     let is_catalog = |row: &&WholeTableRow| {
         row.schema.as_deref() == Some(CATALOG_SCHEMA_NAME)
             && !row.oid.is_some_and(holds_large_objects)
+            // The database that initdb fills.
             && !(has_initdb && row.database == Some(TEMPLATE1))
     };
     let catalogs: Vec<&WholeTableRow> = tables.rows.iter().filter(is_catalog).collect();

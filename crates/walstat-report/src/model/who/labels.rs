@@ -26,7 +26,7 @@ fn in_database(name: &Option<String>, oid: Option<u32>, label: String) -> String
 }
 
 /// The oid of template1 (`Template1DbOid`).
-const TEMPLATE1: u32 = 1;
+pub(crate) const TEMPLATE1: u32 = 1;
 
 /// In whose database a row lies.
 pub(crate) fn home(name: &Option<String>, oid: Option<u32>) -> Home {
