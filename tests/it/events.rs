@@ -24,7 +24,6 @@ fn events(wal: &Path, more: &[&str]) -> Vec<Value> {
 struct Record {
     lsn: String,
     xid: u32,
-    rmgr: String,
     record: String,
     time: Option<String>,
     tablespace: Option<u32>,
@@ -39,8 +38,9 @@ impl Record {
 }
 
 /// The records of a sample, by LSN.
-fn records(sample: &Sample) -> BTreeMap<String, Record> {
-    let lines = walstat(&["records", text(&sample.wal), "-f", "ndjson"]).stdout;
+fn records(sample: &Sample, filters: &[&str]) -> BTreeMap<String, Record> {
+    let call = [&["records", text(&sample.wal), "-f", "ndjson"], filters].concat();
+    let lines = walstat(&call).stdout;
     let rows = lines.lines().map(|line| serde_json::from_str(line).expect("a record"));
     rows.map(|row: Record| (row.lsn.clone(), row)).collect()
 }
@@ -54,7 +54,7 @@ fn key<'v>(value: &'v Value, key: &str) -> &'v str {
 fn events_are_what_the_records_say() {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for sample in samples() {
-        let records = records(&sample);
+        let records = records(&sample, &[]);
         for event in events(&sample.wal, &["--min-rows", "1"]) {
             *kinds.entry(key(&event, "event").to_owned()).or_default() += 1;
             assert!(records.contains_key(key(&event, "lsn")), "{}: {event}", sample.name);
@@ -91,7 +91,7 @@ fn rows_are_those_of_the_records() {
     let mut compared = 0;
     for sample in samples() {
         let mut counts: BTreeMap<(String, String, &str), u64> = BTreeMap::new();
-        for row in records(&sample).values().filter(|row| row.rmgr == "Heap") {
+        for row in records(&sample, &["--rmgr", "Heap"]).values() {
             let kind = match row.record.trim_end_matches("+INIT") {
                 "DELETE" => "delete",
                 "UPDATE" | "HOT_UPDATE" => "update",
@@ -410,7 +410,7 @@ fn recovery_before_a_dropped_database_stops_after_the_transaction_before_it() {
     let sample = sample("pg9.6-mixed");
     let drop = events(&sample.wal, &["--event", "drop_database"]).pop().expect("a drop");
     let place = key(&drop["recovery_target"], "recovery_target_lsn");
-    let records = records(&sample);
+    let records = records(&sample, &[]);
     let is_end = |record: &&Record| ["COMMIT", "ABORT"].contains(&&*record.record);
     let before = records.range(..place.to_owned()).rev().map(|(_, record)| record);
     let last = before.into_iter().find(is_end).expect("the end of a transaction");

@@ -6,7 +6,7 @@ mod program;
 use crate::support::fixtures::{Sample, sample};
 use crate::support::patience::PATIENCE;
 use crate::support::wal::plain;
-use crate::support::{WALSTAT, command, walstat};
+use crate::support::{WALSTAT, command, signals, walstat};
 use serde_json::Value;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -439,7 +439,7 @@ fn a_state_goes_on_only_where_its_last_record_is() {
     let line = following.line(|line| line["position_lsn"] != first["position_lsn"]);
     assert_eq!((&line["up"], &line["lost_bytes"]), (&Value::Bool(true), &Value::from(0)));
     is_as_stats(&line, older.path());
-    following.end("-TERM");
+    following.end("TERM");
 }
 
 /// Though nothing in it has changed meanwhile.
@@ -497,26 +497,15 @@ impl Following {
         let mut all =
             vec!["follow", path.to_str().expect("text"), "-f", "ndjson", "--every", "100ms"];
         all.extend(words);
-        Following::spawn(command(&all), folder)
+        Following::spawn(signals::none_ignored(&command(&all)), folder)
     }
 
     /// The same as `nohup` does it: whoever started it wants SIGHUP to be ignored.
     fn begin_without_hangup(path: &Path) -> Following {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", WALSTAT, "follow"]);
-        Following::begin_by(shell, path)
-    }
-
-    /// SIGHUP ends it, also where all tests run under `nohup`.
-    fn begin_with_hangup(path: &Path) -> Following {
-        let mut env = std::process::Command::new("env");
-        env.args(["--default-signal=HUP", WALSTAT, "follow"]);
-        Following::begin_by(env, path)
-    }
-
-    fn begin_by(mut command: std::process::Command, path: &Path) -> Following {
-        command.arg(path).args(["-f", "ndjson", "--every", "100ms"]);
-        Following::spawn(command, TempDir::new().expect("a directory"))
+        shell.arg(path).args(["-f", "ndjson", "--every", "100ms"]);
+        Following::spawn(shell, TempDir::new().expect("a directory"))
     }
 
     fn spawn(mut following: std::process::Command, folder: TempDir) -> Following {
@@ -548,9 +537,7 @@ impl Following {
     }
 
     fn send(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let sent = std::process::Command::new("kill").args([signal, &id]).status();
-        assert!(sent.expect("kill starts").success());
+        signals::send(&self.child, signal);
     }
 
     /// Ends it by a signal: exit 0. Returns its last line.
@@ -637,7 +624,7 @@ fn a_folder_is_followed_to_its_last_whole_segment_and_as_it_fills() {
     let line = following.line(ninth);
     assert_ne!(line["position_lsn"], before);
     is_as_stats(&line, folder.path());
-    let last = following.end("-TERM").expect("a line");
+    let last = following.end("TERM").expect("a line");
     assert_eq!(last["count"], line["count"]);
 }
 
@@ -654,7 +641,7 @@ fn an_empty_folder_is_waited_for_with_one_line() {
     is_as_stats(&following.line(|line| line["count"] != 0), folder.path());
     let text = following.text("err");
     assert!(text.lines().count() == 1 && text.contains("no WAL yet"), "{text}");
-    following.end("-INT");
+    following.end("INT");
     let following = Following::begin(Path::new("/nowhere"), &[]);
     let mut following = following;
     assert_eq!(following.child.wait().expect("it ends").code(), Some(3));
@@ -665,7 +652,7 @@ fn a_hangup_that_is_to_be_ignored_does_not_end_it() {
     let folder = plain_folder("pg15-mixed", 0..2);
     let mut following = Following::begin_without_hangup(folder.path());
     following.line(|_| true);
-    following.send("-HUP");
+    following.send("HUP");
     let lines = |following: &Following| following.text("out").lines().count();
     let (before, begun) = (lines(&following), Instant::now());
     // More than it tells in the second that it has to end.
@@ -674,10 +661,10 @@ fn a_hangup_that_is_to_be_ignored_does_not_end_it() {
         assert!(begun.elapsed() < PATIENCE, "{}", following.text("out"));
         std::thread::sleep(Duration::from_millis(20));
     }
-    following.end("-TERM");
-    let following = Following::begin_with_hangup(folder.path());
+    following.end("TERM");
+    let following = Following::begin(folder.path(), &[]);
     following.line(|_| true);
-    following.end("-HUP");
+    following.end("HUP");
 }
 
 #[test]
@@ -698,7 +685,7 @@ fn a_state_goes_on_where_it_stopped_totals_too() {
         let own = line["tables"].as_array().expect("rows").iter().find(is_it).expect("it stays");
         assert!(own["total_bytes"].as_u64() >= row["total_bytes"].as_u64(), "{row} {own}");
     }
-    following.end("-TERM");
+    following.end("TERM");
     let text = fs::read_to_string(&state).expect("a state");
     let refused = |content: &str, path: &Path, why: &str| {
         fs::write(&state, content).expect("written");
@@ -729,7 +716,7 @@ fn a_start_is_for_the_first_time_where_there_is_a_state() {
     let line = following.line(|line| line["position_lsn"] != first["position_lsn"]);
     assert_eq!(line["lost_bytes"], 0);
     is_as_stats(&line, folder.path());
-    following.end("-TERM");
+    following.end("TERM");
 }
 
 #[test]
@@ -744,7 +731,7 @@ fn two_do_not_use_one_state() {
     assert_eq!(second.child.wait().expect("it ends").code(), Some(2));
     let said = second.text("err");
     assert!(said.contains("another follow is using this state file"), "{said}");
-    first.end("-TERM");
+    first.end("TERM");
     Following::begin(folder.path(), &words).end_after_a_line();
 }
 
@@ -753,7 +740,7 @@ fn two_do_not_use_one_state() {
 fn what_was_truncated_before_it_was_dropped_was_not_dropped_then() {
     let following = Following::begin(&sample("pg14-mixed").wal, &[]);
     let line = following.line(|line| !line["happenings"].as_array().expect("rows").is_empty());
-    following.end("-TERM");
+    following.end("TERM");
     let rows = line["happenings"].as_array().expect("rows").iter();
     let texts = rows.map(|row| row["text"].as_str().expect("a sentence"));
     let of_table: Vec<&str> = texts.filter(|text| text.ends_with(" public.tt")).collect();
@@ -775,7 +762,7 @@ fn lines_begin_anew_after_half_a_line() {
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(20));
     }
-    following.send("-TERM");
+    following.send("TERM");
     assert_eq!(following.child.wait().expect("it ends").code(), Some(0));
     let text = fs::read_to_string(&file).expect("text");
     let read = |line: &str| serde_json::from_str::<Value>(line).is_ok();
@@ -787,7 +774,7 @@ fn lines_begin_anew_after_half_a_line() {
 impl Following {
     fn end_after_a_line(self) -> Value {
         self.line(|_| true);
-        self.end("-TERM").expect("a line")
+        self.end("TERM").expect("a line")
     }
 }
 

@@ -90,8 +90,7 @@ fn seconds_are_the_same(found: &WhenFound, records: &[twin::One]) {
     }
     let bytes = |width: i64| {
         let stretch = |last: &i64| {
-            let inside =
-                || seconds.iter().filter(|(at, _)| (last - width + 1..=*last).contains(at));
+            let inside = || seconds.range(last - width + 1..=*last);
             let bytes: u64 = inside().map(|(_, row)| row.0.total_bytes).sum();
             (bytes, -*inside().map(|(at, _)| at).min().expect("itself"))
         };

@@ -37,10 +37,11 @@ fn pgbench(server: &Server, cluster: &Cluster, arguments: &[&str]) {
     assert!(output.status.success(), "pgbench: {output:?}");
 }
 
-/// A load that goes on until it is dropped.
-fn load(cluster: &Cluster, seconds: u32) -> Background {
+/// A load that goes on until it is dropped: so many seconds at most, and as fast as the options allow.
+fn load(cluster: &Cluster, seconds: u32, options: &str) -> Background {
     let connection = cluster.connection().join(" ");
-    background(cluster.home(), &format!("pgbench {connection} -n -c 2 -T {seconds} postgres"))
+    let script = format!("pgbench {connection} -n -c 2 {options} -T {seconds} postgres");
+    background(cluster.home(), &script)
 }
 
 fn switch(cluster: &Cluster) {
@@ -109,7 +110,7 @@ fn pg_receivewal_and_pg_basebackup() {
         shell(&home, &format!("timeout 600 bash -c 'until {whole}; do sleep 0.1; done'"));
     }
     let mut partial = 0;
-    let load = load(&cluster, 60);
+    let load = load(&cluster, 60, "--rate=200");
     for round in 0..10 {
         std::thread::sleep(Duration::from_millis(200));
         for method in methods {
@@ -384,7 +385,7 @@ fn the_directory_of_a_working_server_has_normal_ends_only() {
     let cluster = start(&server, conf);
     let home = cluster.home().to_owned();
     pgbench(&server, &cluster, &["-q", "-i"]);
-    let mut load = load(&cluster, 600);
+    let mut load = load(&cluster, 600, "");
     let (mut segments, mut ends) = (std::collections::BTreeSet::new(), Vec::new());
     for read in 0..reads {
         if read % 10 == 0 {

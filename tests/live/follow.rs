@@ -3,8 +3,8 @@
 
 use crate::cluster::{Cluster, Settings};
 use crate::server::Server;
-use crate::support::command;
 use crate::support::missing::skip;
+use crate::support::{command, signals};
 use crate::wait::wait;
 use serde_json::Value;
 use std::fs;
@@ -47,14 +47,8 @@ impl Following {
         self.lines().pop().expect("a line")
     }
 
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status().expect("kill starts");
-        assert!(sent.success());
-    }
-
     fn end(mut self) -> Vec<Value> {
-        self.signal("-TERM");
+        signals::send(&self.child, "TERM");
         let ended = self.child.wait().expect("it ends");
         let said = fs::read_to_string(self.folder.path().join("err")).expect("text");
         assert_eq!(ended.code(), Some(0), "{said}");
@@ -232,14 +226,14 @@ fn what_is_recycled_while_it_stands_still_is_lost() {
     cluster.sql("CREATE TABLE load (id int, note text)");
     let following = Following::begin(&cluster.data(), &[]);
     let before = following.last("it was read", |line| line["count"] != 0);
-    following.signal("-STOP");
+    signals::send(&following.child, "STOP");
     cluster.sql("ALTER TABLE load RENAME TO renamed");
     let load = LOAD.replace("load", "renamed");
     for _ in 0..30 {
         cluster.sql(&load);
         cluster.sql("CHECKPOINT");
     }
-    following.signal("-CONT");
+    signals::send(&following.child, "CONT");
     following.last("it is lost", |line| line["lost_bytes"] != 0);
     cluster.sql(&load);
     let end = flushed(&cluster);

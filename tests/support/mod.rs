@@ -8,6 +8,8 @@ pub mod month;
 pub mod patience;
 pub mod pgbackrest;
 pub mod server_log;
+#[cfg(unix)]
+pub mod signals;
 pub mod wal;
 
 use std::ffi::OsStr;

@@ -4,7 +4,7 @@
 use super::bad_input::one_line;
 use crate::support::fixtures::sample;
 use crate::support::wal::file;
-use crate::support::{command, finish, walstat};
+use crate::support::{command, finish, signals, walstat};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -156,8 +156,7 @@ fn a_signal_leaves_no_temporary_file() {
             .spawn()
             .expect("walstat starts");
         std::thread::sleep(std::time::Duration::from_millis(round));
-        let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).output();
-        kill.expect("kill starts");
+        signals::send(&child, "TERM");
         ends.insert(child.wait().expect("walstat ends").code());
         let left = entries(directory.path());
         assert!(left.is_empty() || left == ["result.json"], "{left:?}");

@@ -5,7 +5,7 @@ use super::bad_input::one_line;
 use crate::support::fixtures::sample;
 use crate::support::missing::skip;
 use crate::support::wal::file;
-use crate::support::{Ran, WALSTAT, command, finish, walstat};
+use crate::support::{Ran, WALSTAT, command, finish, signals, walstat};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
@@ -350,15 +350,13 @@ fn a_signal_ends_it_while_it_waits_and_nothing_is_left() {
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15), ("KILL", 9)] {
         let here = directory();
         let target = file(here.path(), "rows.csv", b"the last good result");
-        // Whoever started the tests may have wanted some signals to be ignored.
-        let mut command = Command::new("env");
-        command.args(["--default-signal", WALSTAT, "records", "-f", "csv", "-o", "rows.csv", "-"]);
+        let mut command =
+            signals::none_ignored(&command(&["records", "-f", "csv", "-o", "rows.csv", "-"]));
         let command = command.current_dir(here.path()).stdin(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("walstat starts");
         let whole = fs::canonicalize(here.path()).expect("the directory");
         wait_for_output(&child, &whole);
-        let kill = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
-        assert!(kill.expect("kill starts").success());
+        signals::send(&child, name);
         assert_eq!(ends_by(&mut child), Some(number), "{name}");
         assert_eq!(entries(here.path()), ["rows.csv"], "{name}");
         assert_eq!(fs::read(&target).expect("the file"), b"the last good result", "{name}");
@@ -375,8 +373,7 @@ fn what_is_kept_of_a_pipe_is_gone_whatever_ends_it() {
         let command = command.env("TMPDIR", here.path()).stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::null()).spawn().expect("walstat starts");
         wait_for_output(&child, &fs::canonicalize(here.path()).expect("the directory"));
-        let kill = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
-        assert!(kill.expect("kill starts").success());
+        signals::send(&child, name);
         assert_eq!(ends_by(&mut child), Some(number), "{name}");
         assert_eq!(entries(here.path()), Vec::<String>::new(), "{name}");
     }

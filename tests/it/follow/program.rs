@@ -58,7 +58,7 @@ fn a_segment_that_cannot_be_read_has_nothing_counted_twice() {
     assert_eq!(first["up"], false);
     let (begun, count) = (following.text("out").lines().count(), first["count"].clone());
     following.line(|_| following.text("out").lines().count() > begun + 5);
-    let last = following.end("-TERM").expect("a line");
+    let last = following.end("TERM").expect("a line");
     assert_eq!((&last["count"], &last["position_lsn"]), (&count, &first["position_lsn"]));
     mode(&names[4], 0o644);
     super::is_as_stats(&last, folder.path());
@@ -86,7 +86,7 @@ fn a_folder_inside_that_cannot_be_read_is_told_until_it_can() {
     mode(&closed, 0o755);
     super::add_segments(&sample("pg15-mixed"), folder.path(), 3..5);
     following.line(|line| line["happenings"].to_string().contains("folder_back"));
-    let last = following.end("-TERM").expect("a line");
+    let last = following.end("TERM").expect("a line");
     assert_eq!((&last["up"], &last["lost_bytes"]), (&true.into(), &0.into()));
     super::is_as_stats(&last, folder.path());
 }
@@ -161,7 +161,7 @@ fn what_cannot_be_written_for_a_while_is_told_once_and_tried_again() {
     }
     let text = following.text("err");
     assert_eq!(text.matches("it is tried again each time").count(), 3, "{text}");
-    following.end("-TERM");
+    following.end("TERM");
     // What cannot be written at all is an error at once.
     fs::remove_dir_all(&there).expect("removed");
     let mut following = Following::begin(folder.path(), &["-o", &lines]);
@@ -208,7 +208,7 @@ fn what_happens_while_a_file_cannot_be_written_is_told_once_it_can() {
         } else {
             wait_for(&following, "lines: can be written again");
         }
-        following.end("-TERM");
+        following.end("TERM");
         assert_eq!(told_gone(&lines), 1, "killed: {is_killed}");
     }
 }
@@ -269,7 +269,7 @@ fn two_do_not_use_one_state_by_two_names() {
     assert_eq!(second.child.wait().expect("it ends").code(), Some(2));
     let said = second.text("err");
     assert!(said.contains("another follow is using this state file"), "{said}");
-    first.end("-TERM");
+    first.end("TERM");
 }
 
 /// As `pg_receivewal --compress` begins a segment.
@@ -286,5 +286,5 @@ fn a_folder_with_the_beginning_of_a_compressed_segment_is_waited_for() {
     fs::write(&partial, &packed).expect("written");
     fs::rename(&partial, folder.path().join(format!("{name}.gz"))).expect("renamed");
     super::is_as_stats(&following.line(|line| line["count"] != 0), folder.path());
-    following.end("-TERM");
+    following.end("TERM");
 }

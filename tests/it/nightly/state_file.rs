@@ -2,6 +2,7 @@
 
 use super::{Archive, counts, until};
 use crate::support::fixtures::sample;
+use crate::support::signals;
 use crate::support::wal::plain;
 use std::fs;
 use std::process::Stdio;
@@ -218,8 +219,7 @@ fn a_round_that_is_ended_keeps_what_it_has_done() {
         archive.put(name, &plain(&sample, name));
     }
     for (signal, code) in [("TERM", 15), ("INT", 2)] {
-        let mut child = archive
-            .command(&["--state", "state", "-"])
+        let mut child = signals::none_ignored(&archive.command(&["--state", "state", "-"]))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -228,9 +228,7 @@ fn a_round_that_is_ended_keeps_what_it_has_done() {
         until("the state is locked", || archive.path("state.lock").exists());
         std::thread::sleep(std::time::Duration::from_millis(300));
         let begun = std::time::Instant::now();
-        let id = child.id().to_string();
-        let killed = std::process::Command::new("kill").args(["-s", signal, &id]).status();
-        assert!(killed.expect("kill").success());
+        signals::send(&child, signal);
         // Its end would end the round, too.
         let stdin = child.stdin.take();
         let status = child.wait().expect("its end");
@@ -251,17 +249,14 @@ fn a_round_that_is_ended_keeps_what_it_has_done() {
 fn a_round_that_is_ended_at_once_leaves_no_lock() {
     let archive = Archive::with(1);
     for delay in 0..60 {
-        let mut child = archive
-            .command(&["--state", "state", "-"])
+        let mut child = signals::none_ignored(&archive.command(&["--state", "state", "-"]))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("walstat");
         std::thread::sleep(std::time::Duration::from_micros(250 * delay));
-        let id = child.id().to_string();
-        let killed = std::process::Command::new("kill").args(["-s", "TERM", &id]).status();
-        assert!(killed.expect("kill").success());
+        signals::send(&child, "TERM");
         let stdin = child.stdin.take();
         child.wait().expect("its end");
         drop(stdin);

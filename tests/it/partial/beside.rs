@@ -67,7 +67,7 @@ fn names_of_a_data_directory_are_in_each_part() {
             let options = [&given, options].concat();
             let whole = walstat(&call(&options, &files));
             let mut parts: Vec<PathBuf> = files
-                .chunks(3)
+                .chunks(5)
                 .enumerate()
                 .map(|(index, group)| part(folder.path().join(index.to_string()), &options, group))
                 .collect();
