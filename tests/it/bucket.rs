@@ -158,8 +158,8 @@ fn an_object_that_nobody_may_see_is_one_problem() {
     assert_eq!(found, "AccessDenied: Not this one. (HTTP 403 Forbidden)");
 }
 
-/// A store that does not give what lies behind this byte of an object. Where it gives no parts, all of it comes
-/// as far as that at first.
+/// A store that does not give what lies behind this byte of an object. Where it gives no parts, the object
+/// comes as far as that at first.
 fn store_with_a_hole(folder: &Path, of: &str, behind: usize, gives_parts: bool) -> Store {
     let (of, asked) = (of.to_owned(), AtomicUsize::new(0));
     Store::of(folder, move |get| match &get.range {

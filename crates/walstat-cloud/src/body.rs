@@ -40,8 +40,8 @@ pub struct Body {
     /// In the place of parts, where the store gives none.
     whole: Option<Whole>,
     chunks: VecDeque<Bytes>,
-    /// Why no more can be read: every later read says it again, since what comes behind a part that is missing
-    /// is not what comes next.
+    /// Why no more can be read. Every later read says it again: what comes behind a part that is missing is
+    /// not what comes next.
     failed: Option<String>,
 }
 

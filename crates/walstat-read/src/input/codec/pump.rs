@@ -154,8 +154,8 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
         error
     }
 
-    /// Keeps an error that is not the stream's own. The next read of the inner reader may give what comes behind
-    /// the bytes that could not be read, or its end: neither may be decoded.
+    /// Keeps an error that is not the stream's own. What the inner reader gives next may come behind the
+    /// bytes that could not be read, or be its end: neither may be decoded.
     fn keep(&mut self, error: io::Error) -> io::Error {
         // After this one the same bytes are asked for again.
         if error.kind() != ErrorKind::Interrupted {
