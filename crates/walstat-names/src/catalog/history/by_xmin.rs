@@ -83,15 +83,17 @@ mod tests {
         }
         versions.insert(800, false, 'b');
         versions.insert(2_000_000_000, true, 'f');
-        let until = |newest| versions.until(newest).map(|(xmin, _)| xmin).collect::<Vec<_>>();
-        assert_eq!(until(Some(850)), [800, 800, 700, 4_000_000_000, 1]);
-        assert_eq!(until(Some(4_000_000_001)), [4_000_000_000, 1]);
-        assert_eq!(until(Some(2_000_000_000)), [900, 800, 800, 700, 1]);
-        assert_eq!(until(None).len(), 6);
+        let until = |versions: &ByXmin<char>, newest| {
+            versions.until(newest).map(|(xmin, _)| xmin).collect::<Vec<_>>()
+        };
+        assert_eq!(until(&versions, Some(850)), [800, 800, 700, 4_000_000_000, 1]);
+        assert_eq!(until(&versions, Some(4_000_000_001)), [4_000_000_000, 1]);
+        assert_eq!(until(&versions, Some(2_000_000_000)), [900, 800, 800, 700, 1]);
+        assert_eq!(until(&versions, None).len(), 6);
         assert_eq!(versions.made_by(800).collect::<Vec<_>>(), [(800, 'a'), (800, 'b')]);
         versions.remove(800, 'a');
         versions.remove(2_000_000_000, 'f');
-        assert_eq!(until(Some(850)), [800, 700, 4_000_000_000, 1]);
+        assert_eq!(until(&versions, Some(850)), [800, 700, 4_000_000_000, 1]);
         assert_eq!(versions.frozen().count(), 0);
     }
 }
