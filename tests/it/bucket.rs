@@ -12,6 +12,7 @@ use crate::support::{Ran, command, finish, walstat};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use store::{Act, Get, SECRET, Store};
@@ -155,6 +156,59 @@ fn an_object_that_nobody_may_see_is_one_problem() {
     assert_eq!(kinds, ["unreadable"], "{problems:?}");
     let found = problems[0]["found"].as_str().unwrap_or_default();
     assert_eq!(found, "AccessDenied: Not this one. (HTTP 403 Forbidden)");
+}
+
+/// A store that does not give what lies behind this byte of an object. Where it gives no parts, the object
+/// comes as far as that at first.
+fn store_with_a_hole(folder: &Path, of: &str, behind: usize, gives_parts: bool) -> Store {
+    let (of, asked) = (of.to_owned(), AtomicUsize::new(0));
+    Store::of(folder, move |get| match &get.range {
+        _ if !get.name.starts_with(&of) => Act::Answer,
+        Some(range) if gives_parts && range.start >= behind => Act::Deny,
+        Some(_) if gives_parts => Act::Answer,
+        Some(_) => Act::IgnoreRange,
+        // Once for the plan, once to read it; and then for the rest.
+        None if asked.fetch_add(1, Ordering::Relaxed) < 2 => Act::Cut(behind),
+        None => Act::Deny,
+    })
+}
+
+#[test]
+fn an_object_of_which_a_later_part_cannot_be_had_is_not_called_broken() {
+    const MEGABYTE: usize = 1 << 20;
+    let [raw, packed, padded] = [(); 3].map(|()| tempfile::tempdir().expect("a directory"));
+    let mut wal = Wal::new(Form { segment: 16 << 20, ..Form::of("15") }, 1);
+    while wal.at() < (3 << 24) - 8192 {
+        wal.add(&Rec::sized(4000));
+    }
+    let disk = wal.finish();
+    disk.files.keys().for_each(|number| disk.write_segment(raw.path(), *number));
+    for (number, bytes) in &disk.files {
+        let name = format!("0000000100000000000000{number:02X}.gz");
+        let mut frame = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        frame.write_all(bytes).expect("gzip");
+        let mut frame = frame.finish().expect("gzip");
+        fs::write(packed.path().join(&name), &frame).expect("a file");
+        // Zeros are nothing to gzip, but nobody knows that these are.
+        frame.resize(21 * MEGABYTE, 0);
+        fs::write(padded.path().join(name), frame).expect("a file");
+    }
+    // In the middle, the end of the segment, and what is behind it.
+    let holes = [(&raw, 4), (&raw, 12), (&packed, 4), (&packed, 16), (&padded, 20)];
+    for ((folder, behind), gives_parts) in
+        holes.into_iter().flat_map(|hole| [(hole, true), (hole, false)])
+    {
+        let name = "000000010000000000000001";
+        let store = store_with_a_hole(folder.path(), name, behind * MEGABYTE, gives_parts);
+        let report = on(&store, &["check", "-f", "json"]).exits(4).json();
+        let problems = report["problems"].as_array().expect("problems");
+        let is_its = |it: &&Value| it["segment"].as_str().is_some_and(|it| it.starts_with(name));
+        let problems: Vec<&Value> = problems.iter().filter(is_its).collect();
+        assert_eq!(problems.len(), 1, "{behind} {gives_parts}: {problems:?}");
+        assert_eq!(problems[0]["kind"], "unreadable", "{behind} {gives_parts}");
+        let found = problems[0]["found"].as_str().expect("text");
+        assert!(found.starts_with("AccessDenied: Not this one. (HTTP 403 Forbidden)"), "{found}");
+    }
 }
 
 /// Segments of a minute each, of which those in the middle were written by one transaction.

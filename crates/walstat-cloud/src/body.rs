@@ -40,6 +40,9 @@ pub struct Body {
     /// In the place of parts, where the store gives none.
     whole: Option<Whole>,
     chunks: VecDeque<Bytes>,
+    /// Why no more can be read. Every later read says it again: what comes behind a part that is missing is
+    /// not what comes next.
+    failed: Option<String>,
 }
 
 /// Opens an object, to be read from byte `from` on; it is known that `wanted` bytes of it will be.
@@ -60,7 +63,8 @@ pub fn open(path: &Path, from: u64, wanted: u64) -> io::Result<Body> {
     let object = Arc::new(Object { bucket, key, listed });
     let (parts, chunks) = (VecDeque::new(), VecDeque::new());
     let most = options().connections.get().min(PARTS_ALONE);
-    Ok(Body { object, next: from, wanted, part, most, parts, whole: None, chunks })
+    let (whole, failed) = (None, None);
+    Ok(Body { object, next: from, wanted, part, most, parts, whole, chunks, failed })
 }
 
 impl Body {
@@ -71,12 +75,19 @@ impl Body {
     /// When the system has no thread for it.
     pub fn ahead(&mut self, most: usize) -> io::Result<usize> {
         self.most = most;
+        if self.failed.is_some() {
+            return Ok(0);
+        }
         while self.whole.is_none() && self.parts.len() < most && self.next < self.wanted {
             self.ask()?;
         }
         match &mut self.whole {
-            Some(whole) if most > 0 && whole.at() < self.wanted => whole.ahead().map(|()| 1),
-            Some(whole) => Ok(usize::from(whole.is_under_way())),
+            Some(whole) => {
+                if most > 0 && whole.at() < self.wanted {
+                    whole.ahead();
+                }
+                Ok(usize::from(whole.is_under_way()))
+            }
             None => Ok(self.parts.len()),
         }
     }
@@ -139,6 +150,9 @@ impl Read for Body {
             if self.chunks.pop_front().is_some() {
                 continue;
             }
+            if let Some(text) = &self.failed {
+                return Err(io::Error::other(text.clone()));
+            }
             if out.is_empty() || self.is_at_end() {
                 return Ok(0);
             }
@@ -146,7 +160,13 @@ impl Read for Body {
             if self.whole.is_none() && self.parts.is_empty() {
                 self.ask()?;
             }
-            self.chunks = self.next_chunks()?.into();
+            match self.next_chunks() {
+                Ok(chunks) => self.chunks = chunks.into(),
+                Err(error) => {
+                    self.failed = Some(error.to_string());
+                    self.parts.clear();
+                }
+            }
         }
     }
 }
@@ -173,5 +193,47 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         READERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::tests::object;
+
+    /// A body of 4 bytes a part, of which this one fails.
+    fn body(failing: u64) -> Body {
+        let parts = (0..3).map(|number| {
+            let part = if number == failing {
+                Err("slow down".to_owned())
+            } else {
+                Ok(Part::Chunks(vec![Bytes::from(vec![number as u8; 4])]))
+            };
+            (number * 4, spawn(async { part }).expect("a thread"))
+        });
+        Body {
+            parts: parts.collect(),
+            object: Arc::new(object(12)),
+            next: 12,
+            wanted: 12,
+            part: 4,
+            most: 3,
+            whole: None,
+            chunks: VecDeque::new(),
+            failed: None,
+        }
+    }
+
+    #[test]
+    fn nothing_is_given_behind_a_part_that_could_not_be_had() {
+        for (failing, want) in [(0, &[][..]), (1, &[0; 4]), (2, &[0, 0, 0, 0, 1, 1, 1, 1])] {
+            let mut body = body(failing);
+            let mut came = Vec::new();
+            let failed = body.read_to_end(&mut came).expect_err("a part failed");
+            assert_eq!((came.as_slice(), failed.to_string().as_str()), (want, "slow down"));
+            assert_eq!(body.ahead(3).expect("nothing is asked for"), 0);
+            let again = body.read(&mut [0; 4]).expect_err("it stays so");
+            assert_eq!(again.to_string(), "slow down");
+        }
     }
 }

@@ -51,7 +51,7 @@ fn start() -> io::Result<Handle> {
 
 impl<T> Task<T> {
     /// Waits for what comes of it.
-    pub(crate) fn wait(self) -> io::Result<T> {
+    pub(crate) fn wait(&self) -> io::Result<T> {
         self.done.recv().map_err(|_| io::Error::other("a request ended without an answer"))
     }
 }

@@ -16,9 +16,19 @@ const PIECE_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct Whole {
     object: Arc<Object>,
-    under_way: Option<Task<Piece>>,
-    /// What the next piece goes on with, and where.
-    rest: Rest,
+    state: State,
+}
+
+/// How far reading it has come.
+#[derive(Debug)]
+enum State {
+    /// Nothing is under way. The next piece goes on with this.
+    Idle(Rest),
+    /// The piece that begins at this byte is.
+    UnderWay { at: u64, task: Task<Piece> },
+    /// The piece that begins at this byte could not be had, and why. What came behind it would not be what is
+    /// asked for.
+    Failed { at: u64, text: String },
 }
 
 /// An answer that was read in part.
@@ -40,45 +50,58 @@ impl fmt::Debug for Rest {
     }
 }
 
-/// What came next, and what comes after it.
-#[derive(Debug)]
-struct Piece {
-    chunks: Result<Vec<Bytes>, String>,
-    rest: Rest,
-}
+/// What came next, and what comes after it; or in one line why nothing does.
+type Piece = Result<(Vec<Bytes>, Rest), String>;
 
 impl Whole {
     /// Of an object, from a byte on.
     pub(crate) fn new(object: Arc<Object>, at: u64) -> Whole {
-        Whole { object, under_way: None, rest: Rest { at, ..Rest::default() } }
+        Whole { object, state: State::Idle(Rest { at, ..Rest::default() }) }
     }
 
-    /// Where the next piece begins that is not asked for yet.
+    /// Where the piece begins that [`Whole::next`] gives.
     pub(crate) fn at(&self) -> u64 {
-        self.rest.at
+        match &self.state {
+            State::Idle(rest) => rest.at,
+            State::UnderWay { at, .. } | State::Failed { at, .. } => *at,
+        }
     }
 
     pub(crate) fn is_under_way(&self) -> bool {
-        self.under_way.is_some()
+        matches!(self.state, State::UnderWay { .. })
     }
 
-    /// Begins to read the next piece, unless one is under way.
-    pub(crate) fn ahead(&mut self) -> io::Result<()> {
-        if self.under_way.is_none() && self.rest.at < self.object.listed.bytes {
-            let rest = std::mem::take(&mut self.rest);
-            self.rest.at = rest.at;
-            self.under_way = Some(spawn(piece(Arc::clone(&self.object), rest))?);
+    /// Begins to read the next piece, unless one is under way. What goes wrong is told by [`Whole::next`].
+    pub(crate) fn ahead(&mut self) {
+        let State::Idle(rest) = &mut self.state else { return };
+        let at = rest.at;
+        if at < self.object.listed.bytes {
+            let task = spawn(piece(Arc::clone(&self.object), std::mem::take(rest)));
+            self.state = match task {
+                Ok(task) => State::UnderWay { at, task },
+                Err(error) => State::Failed { at, text: error.to_string() },
+            };
         }
-        Ok(())
     }
 
-    /// The next piece; none at the end of the object.
+    /// The next piece; none at the end of the object. Of one that could not be had it is said each time.
     pub(crate) fn next(&mut self) -> io::Result<Vec<Bytes>> {
-        self.ahead()?;
-        let Some(task) = self.under_way.take() else { return Ok(Vec::new()) };
-        let piece = task.wait()?;
-        self.rest = piece.rest;
-        piece.chunks.map_err(io::Error::other)
+        self.ahead();
+        let (at, piece) = match &self.state {
+            State::Idle(_) => return Ok(Vec::new()),
+            State::UnderWay { at, task } => (*at, task.wait().map_err(|error| error.to_string())),
+            State::Failed { text, .. } => return Err(io::Error::other(text.clone())),
+        };
+        match piece.flatten() {
+            Ok((chunks, rest)) => {
+                self.state = State::Idle(rest);
+                Ok(chunks)
+            }
+            Err(text) => {
+                self.state = State::Failed { at, text: text.clone() };
+                Err(io::Error::other(text))
+            }
+        }
     }
 }
 
@@ -89,12 +112,10 @@ async fn piece(object: Arc<Object>, mut rest: Rest) -> Piece {
     let mut trying = Trying::begin(&object);
     loop {
         let Err(reason) = trying.ask(rest.read_to(end, &object, &mut chunks)).await else {
-            return Piece { chunks: Ok(chunks), rest };
+            return Ok((chunks, rest));
         };
         rest.answer = None;
-        if let Err(text) = trying.pause_after(reason).await {
-            return Piece { chunks: Err(text), rest };
-        }
+        trying.pause_after(reason).await?;
     }
 }
 
@@ -149,5 +170,22 @@ mod tests {
         assert_eq!(chunks.iter().map(Bytes::len).sum::<usize>(), 25);
         let failed = wait(rest.read_to(51, &object, &mut chunks)).expect_err("the end");
         assert_eq!(failed.text, "50 bytes came, expected 50");
+    }
+
+    #[test]
+    fn a_piece_that_could_not_be_had_is_told_at_each_later_read() {
+        let rest = Rest { answer: None, came: 0, at: 30 };
+        let pieces = [Ok((vec![Bytes::from_static(&[7; 30])], rest)), Err("slow down".to_owned())];
+        let mut whole = Whole::new(Arc::new(object(50)), 0);
+        for (at, piece) in [0, 30].into_iter().zip(pieces) {
+            let task = spawn(async { piece }).expect("a thread");
+            whole.state = State::UnderWay { at, task };
+            let came = whole.next().map(|chunks| chunks.len()).map_err(|error| error.to_string());
+            let want = if at == 0 { Ok(1) } else { Err("slow down".to_owned()) };
+            assert_eq!((came, whole.at()), (want, 30));
+        }
+        whole.ahead();
+        assert!(!whole.is_under_way());
+        assert_eq!(whole.next().expect_err("nothing").to_string(), "slow down");
     }
 }

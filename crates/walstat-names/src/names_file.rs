@@ -203,6 +203,29 @@ mod tests {
         assert_eq!(lines, ["names:1", "names:3", "names:3", "names:3"], "{warnings:?}");
     }
 
+    /// The lines before a row are not counted anew for each row.
+    #[test]
+    fn a_long_list_of_json_names_the_line_of_its_last_row() {
+        const ROWS: u64 = 100_000;
+        let row = |oid: u64| format!(r#"{{"database": 5, "oid": {oid}, "name": "orders_{oid}"}}"#);
+        let mut rows: Vec<String> = (1..ROWS).map(row).collect();
+        rows.push("{}".to_owned());
+        let rows = rows.join(",\n");
+        let mapping = |section: &str| {
+            let entries = (1..ROWS).map(|oid| format!("\"public.t{oid}\": \"{oid}\""));
+            let entries: Vec<String> = entries.chain(["\"public.t\": \"\"".to_owned()]).collect();
+            format!("{{\n\"{section}\": {{\n{}}}}}", entries.join(",\n"))
+        };
+        let texts =
+            [format!("[\n{rows}]"), format!("{{\n\"names\": [{rows}]}}"), mapping("relations")];
+        for (text, line) in texts.into_iter().zip([ROWS + 1, ROWS + 1, ROWS + 2]) {
+            let begun = std::time::Instant::now();
+            let (_, warnings) = parsed(text);
+            assert!(warnings[0].starts_with(&format!("names:{line}: ")), "{warnings:?}");
+            assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+        }
+    }
+
     #[test]
     fn a_list_of_walstats_own_has_marks_before_formulas() {
         let text =

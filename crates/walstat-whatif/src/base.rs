@@ -1,8 +1,8 @@
 //! What the trace shows of how the base was written: its redo points and what belongs to each
 //! checkpoint, its settings, its clock.
 
-mod by_settings;
 mod by_volume;
+mod certainty;
 pub(crate) mod clock;
 mod switches;
 mod unfinished;
@@ -81,6 +81,8 @@ pub struct Base {
     pub has_custom_rmgrs: bool,
     /// Commits in the range.
     pub(crate) commits: Vec<(Ordinal, Time)>,
+    /// How much time had passed at each of them, microseconds: it never goes back.
+    passed: Vec<i64>,
 }
 
 impl Base {
@@ -120,6 +122,7 @@ impl Base {
             given_up: trace.given_up,
             has_custom_rmgrs: trace.has_custom_rmgrs,
             commits: Vec::new(),
+            passed: Vec::new(),
         };
         base.read_marks(trace);
         base.switch_bytes = base.left_empty(trace);
@@ -140,7 +143,7 @@ impl Base {
         self.shown = causes.shown.clone();
         self.switches = self.switches.of_server(causes.archive_timeout);
         by_volume::settle(&mut self);
-        by_settings::settle(&mut self, causes.pace);
+        certainty::settle(&mut self, causes.pace);
         // What the WAL shows is of when it was written; the server's files are of now.
         if let Some(KnownPace { timeout, segments }) = causes.pace {
             self.shown.timeout_seconds = self.shown.timeout_seconds.or(timeout.try_into().ok());
@@ -207,6 +210,7 @@ impl Base {
         self.full_page_writes = images.unwrap_or(true);
         let commits = trace.commits.iter().filter(|commit| self.contains(commit.ordinal));
         self.commits = commits.map(|commit| (commit.ordinal, commit.time)).collect();
+        self.passed = clock::passed(&self.commits);
         let meets = |(first, last): (Ordinal, Ordinal)| first < self.last && last >= self.first;
         self.is_concurrent = trace.side_by_side.is_some_and(meets);
         self.vacuums_beside_work = trace.beside_vacuum.is_some_and(meets);
@@ -251,17 +255,6 @@ impl Base {
     /// Whether a record lies in the range.
     pub fn contains(&self, ordinal: Ordinal) -> bool {
         self.first <= ordinal && ordinal < self.last
-    }
-
-    /// The first record of the range that was written so many microseconds after a record, or before it.
-    pub(crate) fn moved_by_clock(&self, ordinal: Ordinal, micros: i64) -> Ordinal {
-        let near = self.commits.partition_point(|(commit, _)| *commit < ordinal);
-        let Some((_, time)) = self.commits.get(near).filter(|_| micros != 0) else {
-            return ordinal;
-        };
-        let wanted = time.0.saturating_add(micros);
-        let moved = self.commits.partition_point(|(_, time)| time.0 < wanted);
-        self.commits.get(moved).map_or(self.last, |(commit, _)| commit + 1)
     }
 
     /// When the next transaction of the range commits.

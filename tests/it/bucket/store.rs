@@ -36,6 +36,8 @@ pub enum Act {
     Repeat,
     /// Not just now.
     Busy,
+    /// All of the object comes, as far as this byte; then the connection ends.
+    Cut(usize),
 }
 
 type Plan = dyn Fn(&Get) -> Act + Send + Sync;
@@ -139,6 +141,12 @@ fn serve(
             let (first, last, of) = (range.start + off, range.end - 1 + off, bytes.len() + off);
             let marks = format!("{marks}Content-Range: bytes {first}-{last}/{of}\r\n");
             answer(&mut client, "206 Partial Content", &marks, &bytes[range], true)
+        }
+        (_, Act::Cut(at)) => {
+            let length = bytes.len();
+            let head = format!("HTTP/1.1 200 OK\r\n{marks}Content-Length: {length}\r\n\r\n");
+            client.write_all(head.as_bytes())?;
+            client.write_all(&bytes[..at.min(length)])
         }
         _ => answer(&mut client, "200 OK", marks, bytes, method == "GET"),
     }

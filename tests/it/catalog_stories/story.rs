@@ -335,6 +335,12 @@ impl Story {
         self.record((rmgr::HEAP, 0x60), xid, &main, &[Block::with_data(class_file(), block, &[])])
     }
 
+    /// The same as a member of a multixact of which another one updates it.
+    pub fn lock_in_multixact(&mut self, xid: u32, multixact: u32, offset: u16) -> &mut Story {
+        let main = [&multixact.to_le_bytes()[..], &offset.to_le_bytes(), &[0x01, 0]].concat();
+        self.record((rmgr::HEAP, 0x60), xid, &main, &[Block::with_data(class_file(), 0, &[])])
+    }
+
     /// A row of pg_class is overwritten.
     pub fn overwrite(&mut self, block: u32, offset: u16, class: &Class) -> &mut Story {
         let data = class.data(self.version.catalog);

@@ -10,12 +10,13 @@ use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
-use walstat_names::catalog::history::{ClassVersion, Deeds, History, Touched};
+use walstat_names::catalog::history::{CatalogsAt, ClassVersion, Deeds, Touched};
 use walstat_names::catalog::row::kind;
 
 /// What is known when a transaction is told.
 pub(super) struct Scene<'s> {
-    pub history: &'s mut History,
+    /// The catalogs as it has seen them at its end.
+    pub catalogs: CatalogsAt<'s>,
     pub places: &'s Places,
     pub min_rows: u64,
     pub whole: &'s Whole,

@@ -279,7 +279,7 @@ impl RelationDeeds<'_> {
             let class = &touched.row;
             let (Some(oid), Some(end)) = (class.rewrites, touched.inserted) else { continue };
             let key = (class.database, oid);
-            let table = self.scene.history.class(class.database, oid);
+            let table = self.scene.catalogs.class(class.database, oid);
             // REFRESH MATERIALIZED VIEW CONCURRENTLY has the new rows in a temporary table, and changes those
             // that differ.
             let is_beside = |table: &ClassVersion| table.namespace != class.namespace;
@@ -298,7 +298,7 @@ impl RelationDeeds<'_> {
 
     fn index(&mut self, key: Key, chain: &Chain<'_>) {
         let Some(last) = chain.last() else { return };
-        let table = self.scene.history.table_of_index(key.0, key.1);
+        let table = self.scene.catalogs.history().table_of_index(key.0, key.1);
         if self.is_of_toast(key.0, table) || !self.is_certain(key, table) {
             return;
         }
@@ -349,7 +349,7 @@ impl RelationDeeds<'_> {
     }
 
     fn is_of_toast(&mut self, database: u32, table: Option<u32>) -> bool {
-        let table = table.and_then(|oid| self.scene.history.class(database, oid));
+        let table = table.and_then(|oid| self.scene.catalogs.class(database, oid));
         table.is_some_and(|table| table.kind == kind::TOAST)
     }
 

@@ -28,8 +28,10 @@ pub(super) fn told(scene: &mut Scene<'_>) -> Vec<Deed> {
         let rewritten = scene.rewritten.get(file).copied();
         let is_copy = rewritten.is_some_and(|rewritten| rewritten.is_copy);
         let owner = match rewritten {
-            Some(Rewritten { relation: (database, oid), .. }) => scene.history.class(database, oid),
-            None => scene.history.owner(*file),
+            Some(Rewritten { relation: (database, oid), .. }) => {
+                scene.catalogs.class(database, oid)
+            }
+            None => scene.catalogs.owner(*file),
         };
         if owner.as_ref().is_some_and(|owner| !holds_rows_of_users(owner)) {
             continue;

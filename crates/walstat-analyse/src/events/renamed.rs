@@ -5,7 +5,7 @@ use super::Name;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
-use walstat_names::catalog::history::{Deeds, History};
+use walstat_names::catalog::history::{CatalogsAt, Deeds};
 
 /// By the oids of a database and of what is in it; those of databases are in database 0.
 type Key = (u32, u32);
@@ -111,7 +111,7 @@ impl Renamed {
         &self,
         (database, oid): Key,
         now: Option<&str>,
-        history: &mut History,
+        catalogs: &mut CatalogsAt<'_>,
     ) -> BTreeSet<Name> {
         let mut names = BTreeSet::new();
         let known = self.relations.get(&(database, oid));
@@ -119,7 +119,7 @@ impl Renamed {
             return names;
         }
         // Its own row was not changed, that of its schema or database was.
-        let class = if known.is_none() { history.class(database, oid) } else { None };
+        let class = if known.is_none() { catalogs.class(database, oid) } else { None };
         let made = class.map(|class| (class.namespace, Arc::from(&*class.name)));
         let made = made.map(|name| Life::new(Lsn::default(), name));
         let Some(life) = known.or(made.as_ref()) else { return names };
@@ -133,7 +133,7 @@ impl Renamed {
                 None => vec![(from, to, None)],
             };
             for (from, to, schema) in schemas {
-                let schema = schema.or_else(|| history.schema(database, *namespace));
+                let schema = schema.or_else(|| catalogs.schema(database, *namespace));
                 let life = self.others.get(&(0, database));
                 let databases = life.into_iter().flat_map(|life| life.between(from, to));
                 let others = databases.filter(|(_, _, name)| Some(&***name) != now);

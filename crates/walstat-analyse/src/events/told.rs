@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
-use walstat_names::catalog::history::{Deeds, History};
+use walstat_names::catalog::history::moment::Moment;
+use walstat_names::catalog::history::{CatalogsAt, Deeds, History};
 use walstat_names::catalog::names::{Names, Relation};
 use walstat_names::catalog::row::kind;
 
@@ -58,7 +59,7 @@ impl Teller {
         };
         let outcome =
             if commits { TransactionOutcome::Committed } else { TransactionOutcome::Aborted };
-        self.history.advance(ended.lsn, ended.before.newest_xid);
+        self.history.advance(ended.lsn);
         let whole = Whole {
             xid: ended.xid,
             xids: ended.xids().collect(),
@@ -76,7 +77,7 @@ impl Teller {
 
     /// All transactions that have not ended where the WAL does.
     pub(super) fn open(&mut self, open: InFlight, before: Before) {
-        self.history.advance(Lsn::MAX, before.newest_xid);
+        self.history.advance(Lsn::MAX);
         // Which transaction they are part of, as far as that is told before the end.
         let mut tops: HashMap<u32, u32> = HashMap::new();
         for (xid, work) in open.iter() {
@@ -123,8 +124,10 @@ impl Teller {
         self.unknown += deeds.unknown;
         self.unexplained.extend(self.unexplained_by(whole, &deeds));
         self.renamed.note(&deeds, commits == Some(false));
+        let newest_xid = whole.before.newest_xid;
+        let moment = Moment { own: Arc::clone(&whole.xids), newest_xid };
         let mut scene = Scene {
-            history: &mut self.history,
+            catalogs: self.history.at(moment.clone()),
             places: &self.places,
             min_rows: self.min_rows,
             whole,
@@ -134,10 +137,9 @@ impl Teller {
         let mut told = of_rows::told(&mut scene);
         told.extend(of_relations::told(scene));
         for deed in told {
-            let newest_xid = whole.before.newest_xid;
             let (event, subject) = whole.event(deed, &self.places);
             let mut draft = Draft { event, subject, newest_xid };
-            draft.name(&mut self.history);
+            draft.name(&mut self.history.at(moment.clone()));
             self.drafts.push(draft);
         }
     }
@@ -158,13 +160,12 @@ impl Teller {
     /// All events, with names that were learnt after them, or that `others` know.
     pub(super) fn finish(mut self, others: &Names) -> EventsFound {
         for draft in self.drafts.iter_mut().filter(|draft| draft.lacks_names()) {
-            self.history.look_back(&draft.event.xids, draft.newest_xid);
-            draft.name(&mut self.history);
+            draft.name(&mut self.history.at(draft.moment()));
             draft.name_by(others);
         }
         for draft in &mut self.drafts {
-            self.history.look_back(&draft.event.xids, draft.newest_xid);
-            draft.event.names = draft.all_names(&self.renamed, &mut self.history);
+            let mut catalogs = self.history.at(draft.moment());
+            draft.event.names = draft.all_names(&self.renamed, &mut catalogs);
         }
         let history = &self.history;
         let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others, history));
@@ -191,6 +192,11 @@ fn one_of_reindex(events: &mut Vec<TableEvent>) {
 }
 
 impl Draft {
+    /// When its transaction ended.
+    fn moment(&self) -> Moment {
+        Moment { own: Arc::clone(&self.event.xids), newest_xid: self.newest_xid }
+    }
+
     fn lacks_names(&self) -> bool {
         let TableEvent { database, schema, table, .. } = &self.event;
         let is_database = matches!(self.subject, Subject::Database(..));
@@ -198,9 +204,9 @@ impl Draft {
     }
 
     /// Names it as the catalogs do at the moment.
-    fn name(&mut self, history: &mut History) {
+    fn name(&mut self, catalogs: &mut CatalogsAt<'_>) {
         if let Subject::File(file) = &self.subject
-            && let Some(class) = history.owner(*file)
+            && let Some(class) = catalogs.owner(*file)
         {
             self.subject = Subject::Relation(class, None);
         }
@@ -210,11 +216,12 @@ impl Draft {
             Subject::File(file) => file.database,
             Subject::Database(_, name) => return event.database = Some(Arc::clone(name)),
         };
-        event.database = event.database.take().or_else(|| Some(history.database(database)?.into()));
+        event.database =
+            event.database.take().or_else(|| Some(catalogs.database(database)?.into()));
         let Subject::Relation(class, table_oid) = &self.subject else { return };
         if is_index(class) {
             event.index = Some(Arc::from(&*class.name));
-            let table = table_oid.and_then(|oid| history.class(database, oid));
+            let table = table_oid.and_then(|oid| catalogs.class(database, oid));
             let name = table.map(|table| Arc::from(table.name));
             event.table = event.table.take().or(name);
         } else {
@@ -222,7 +229,7 @@ impl Draft {
         }
         // An index is in the schema of its table.
         let schema = event.schema.take();
-        event.schema = schema.or_else(|| history.schema(database, class.namespace));
+        event.schema = schema.or_else(|| catalogs.schema(database, class.namespace));
     }
 
     /// Names it as lists do, where the catalogs say nothing.
@@ -239,7 +246,7 @@ impl Draft {
     }
 
     /// All names that the relation had, and the table of an index; or the database.
-    fn all_names(&self, renamed: &Renamed, history: &mut History) -> BTreeSet<Name> {
+    fn all_names(&self, renamed: &Renamed, catalogs: &mut CatalogsAt<'_>) -> BTreeSet<Name> {
         let (class, table) = match &self.subject {
             Subject::Relation(class, table) => (class, table),
             Subject::Database(oid, _) => return renamed.database_names(*oid),
@@ -247,7 +254,7 @@ impl Draft {
         };
         let oids = std::iter::once(class.oid).chain(*table);
         let now = self.event.database.as_deref();
-        let names = oids.map(|oid| renamed.names((class.database, oid), now, history));
+        let names = oids.map(|oid| renamed.names((class.database, oid), now, catalogs));
         names.flatten().collect()
     }
 

@@ -4,21 +4,25 @@
 //! Names of a moment are those of rows that counted then: what a transaction after it has changed does
 //! not count yet, also where a data directory that is newer has it already.
 
+mod by_xmin;
+pub mod moment;
 mod versions;
 
-use super::event::{Change, Event};
+use super::event::{Change, Event, RowEnd};
 use super::resolve::FIXED_SCHEMAS;
-use super::row::{Class, HintedStatus, Row, RowVersion, decode};
+use super::row::{Class, Row, RowVersion, decode};
 use super::store::{PlacedRow, Store};
 use super::xid_status::XidStatus;
+use moment::Moment;
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
-use versions::{Moment, Versions, Wanted};
+use versions::{Search, Versions, Wanted};
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::lsn::Lsn;
+use walstat_format::payload::heap::infobits;
 
 /// The catalogs, moment by moment.
 pub struct History {
@@ -34,6 +38,11 @@ pub struct History {
     index_tables: HashMap<(u32, u32), u32>,
     /// Where the rows of a catalog of a database lie.
     versions: HashMap<(CatalogTable, u32), Versions>,
+}
+
+/// The catalogs at a moment, of which the changes up to there have been applied.
+pub struct CatalogsAt<'h> {
+    history: &'h mut History,
     moment: Moment,
 }
 
@@ -136,11 +145,10 @@ impl History {
             invalid: HashMap::new(),
             index_tables: HashMap::new(),
             versions: HashMap::new(),
-            moment: Moment::default(),
             store,
         };
         for (subject, (_, kept)) in &history.store.gone {
-            if let Some(xid) = history.deleter(&kept.row) {
+            if let Some(xid) = history.store.deleter(&kept.row) {
                 let (table, database) = (subject.table, subject.database);
                 let row = DeletedRow { table, database, kept: kept.clone() };
                 history.deleted.entry(xid).or_default().push(row);
@@ -154,30 +162,49 @@ impl History {
         history
     }
 
-    /// Goes on to a place in the WAL; `newest_xid`: the newest one that has been given out before it.
-    pub fn advance(&mut self, to: Lsn, newest_xid: Option<u32>) {
+    /// Goes on to a place in the WAL.
+    pub fn advance(&mut self, to: Lsn) {
         while let Some(event) = self.changes.next_if(|event| event.end().is_none_or(|e| e <= to)) {
-            let mut places = Vec::new();
             match &event {
                 Event::Rows { file, table, block, xid, end, change } => {
                     let page = Place { file: *file, table: *table, block: *block, offset: 0 };
                     self.note_indexes(page, change);
                     self.touch(*xid, *end, page, change);
-                    places.extend(filled(change).map(|offset| Place { offset, ..page }));
+                    self.apply_to_page(page, event);
+                    continue;
                 }
                 // The database is a copy: its catalog rows are those of the original.
-                Event::Copied { to, .. } => {
+                Event::Copied { from, to } => {
                     self.versions.retain(|(_, database), _| *database != to.0);
+                    self.copy_index_tables(from.0, to.0);
                 }
                 Event::Map { .. } => {}
             }
             self.store.apply(event);
-            for place in places {
-                let versions = self.versions.get_mut(&(place.table, place.file.database));
-                versions.into_iter().for_each(|versions| versions.note(&self.store, place));
-            }
         }
-        self.moment.newest_xid = newest_xid.or(self.moment.newest_xid);
+    }
+
+    /// Applies what happens to a page, and takes note of where rows are and were.
+    fn apply_to_page(&mut self, page: Place, event: Event) {
+        let Some(versions) = self.versions.get_mut(&(page.table, page.file.database)) else {
+            self.store.apply(event);
+            return;
+        };
+        let places = changed_places(&self.store, page, &event);
+        places.iter().for_each(|place| versions.forget(&self.store, *place));
+        let gone = self.store.apply(event);
+        places.iter().for_each(|place| versions.note(&self.store, *place));
+        gone.iter().for_each(|gone| versions.note_gone(&self.store, gone));
+    }
+
+    /// An index of a copy belongs to the copy of its table.
+    fn copy_index_tables(&mut self, from: u32, to: u32) {
+        let of_original = self.index_tables.iter().filter(|((database, _), _)| *database == from);
+        let copies: Vec<_> =
+            of_original.map(|((_, index), table)| ((to, *index), *table)).collect();
+        for (index, table) in copies {
+            self.index_tables.entry(index).or_insert(table);
+        }
     }
 
     /// Takes note of the tables of indexes.
@@ -203,12 +230,13 @@ impl History {
         let (inserted, ended): (Vec<u16>, Vec<u16>) = match change {
             Change::Insert(rows) => (rows.iter().map(|(offset, _)| *offset).collect(), Vec::new()),
             Change::Update { old, offset, .. } => (vec![*offset], vec![old.offset]),
+            Change::End(end) if !self.is_ended_by(xid, end) => return,
             Change::End(end) => (Vec::new(), vec![end.offset]),
             Change::Page(rows) => {
                 let of = |is: &dyn Fn(&RowVersion) -> bool| {
                     rows.iter().filter(|(_, row)| is(row)).map(|(offset, _)| *offset).collect()
                 };
-                (of(&|row| row.xmin == xid), of(&|row| self.deleter(row) == Some(xid)))
+                (of(&|row| row.xmin == xid), of(&|row| self.store.deleter(row) == Some(xid)))
             }
             Change::Lost | Change::Overwrite(..) | Change::Gone(_) | Change::Freeze(_) => return,
         };
@@ -219,6 +247,17 @@ impl History {
         for offset in ended {
             touched.entry(Place { offset, ..page }).or_default().ended.get_or_insert(end);
         }
+    }
+
+    /// Whether it is this transaction that ends a row, and does not only lock it.
+    fn is_ended_by(&self, xid: u32, end: &RowEnd) -> bool {
+        if end.infobits & infobits::XMAX_LOCK_ONLY != 0 {
+            return false;
+        }
+        // A row that another transaction has updated is locked as a member of the same multixact.
+        let is_multi = end.infobits & infobits::XMAX_IS_MULTI != 0;
+        let updater = self.store.updaters.get(&end.xmax).filter(|_| is_multi);
+        updater.is_none_or(|updater| *updater == xid)
     }
 
     /// A database that is being dropped is marked first, without a transaction (11.21, 12.16, 13.12,
@@ -239,8 +278,8 @@ impl History {
         }
     }
 
-    /// What transactions that end together, or go on, have done. The names of this moment are those that
-    /// they have seen. `commits`: how they ended; `None`: they did not.
+    /// What transactions that end together, or go on, have done. `commits`: how they ended; `None`: they did
+    /// not.
     pub fn ended(&mut self, xids: &[u32], commits: Option<bool>) -> Deeds {
         let mut marks: BTreeMap<Place, Marks> = BTreeMap::new();
         for (place, more) in xids.iter().filter_map(|xid| self.touched.remove(xid)).flatten() {
@@ -282,13 +321,13 @@ impl History {
             let status = if commits { XidStatus::Committed } else { XidStatus::Aborted };
             xids.iter().for_each(|xid| self.store.xid_statuses_mut().note(*xid, status));
         }
-        self.moment.own = xids.into();
         deeds
     }
 
-    /// Goes back, or on, to the moment at which these transactions ended, for names that were learnt since.
-    pub fn look_back(&mut self, xids: &[u32], newest_xid: Option<u32>) {
-        self.moment = Moment { own: xids.into(), newest_xid };
+    /// The catalogs at a moment: that at which transactions have just ended, or one before it, for names that
+    /// were learnt since.
+    pub fn at(&mut self, moment: Moment) -> CatalogsAt<'_> {
+        CatalogsAt { history: self, moment }
     }
 
     /// The row at a place that one of these transactions made or else ended.
@@ -303,18 +342,8 @@ impl History {
         let mut rows = there.chain(deleted.map(|row| &row.kept)).map(|kept| &kept.row);
         rows.find(|row| match is_inserted {
             true => xids.contains(&row.xmin),
-            false => self.deleter(row).is_some_and(|xid| xids.contains(&xid)),
+            false => self.store.deleter(row).is_some_and(|xid| xids.contains(&xid)),
         })
-    }
-
-    /// Who deleted or updated a row.
-    fn deleter(&self, row: &RowVersion) -> Option<u32> {
-        match row.deleter() {
-            HintedStatus::None | HintedStatus::Aborted => None,
-            HintedStatus::Committed => Some(row.xmax),
-            HintedStatus::LookUp(xid) => Some(xid),
-            HintedStatus::LookUpMulti(multixact) => self.store.updaters.get(&multixact).copied(),
-        }
     }
 
     fn class_version(&self, class: &Class<'_>, heap: RelFileLocator) -> ClassVersion {
@@ -329,11 +358,28 @@ impl History {
         }
     }
 
+    /// Whether a file is one that a mapped catalog, or an index of one, has or had up to this place.
+    pub fn is_mapped(&self, file: RelFileLocator) -> bool {
+        self.store.is_mapped(file)
+    }
+
+    /// The table of an index.
+    pub fn table_of_index(&self, database: u32, index: u32) -> Option<u32> {
+        self.index_tables.get(&(database, index)).copied()
+    }
+}
+
+impl CatalogsAt<'_> {
+    /// The catalogs of all moments.
+    pub fn history(&self) -> &History {
+        self.history
+    }
+
     /// The name of a schema.
     pub fn schema(&mut self, database: u32, oid: u32) -> Option<Arc<str>> {
         let table = CatalogTable::Namespace;
         if let Some(row) = self.best(table, database, Wanted::Oid(oid)) {
-            return match decode(table, &row, self.store.layout())? {
+            return match decode(table, &row, self.history.store.layout())? {
                 Row::Named(_, name) => Some(String::from_utf8_lossy(name).into()),
                 _ => None,
             };
@@ -346,7 +392,7 @@ impl History {
     pub fn database(&mut self, oid: u32) -> Option<Box<str>> {
         let table = CatalogTable::Database;
         let row = self.best(table, 0, Wanted::Oid(oid))?;
-        match decode(table, &row, self.store.layout())? {
+        match decode(table, &row, self.history.store.layout())? {
             Row::Database(_, name, _) => Some(String::from_utf8_lossy(name).into()),
             _ => None,
         }
@@ -365,59 +411,58 @@ impl History {
         self.version_of(database, &row)
     }
 
-    /// Whether a file is one that a mapped catalog, or an index of one, has or had up to this moment.
-    pub fn is_mapped(&self, file: RelFileLocator) -> bool {
-        self.store.is_mapped(file)
-    }
-
     fn version_of(&self, database: u32, row: &RowVersion) -> Option<ClassVersion> {
-        let tablespace = self.store.tablespace_of(database);
+        let store = &self.history.store;
+        let tablespace = store.tablespace_of(database);
         let heap = RelFileLocator { tablespace, database, relfilenode: 0 };
-        match decode(CatalogTable::Class, row, self.store.layout())? {
-            Row::Class(class) => Some(self.class_version(&class, heap)),
+        match decode(CatalogTable::Class, row, store.layout())? {
+            Row::Class(class) => Some(self.history.class_version(&class, heap)),
             _ => None,
         }
-    }
-
-    /// The table of an index.
-    pub fn table_of_index(&self, database: u32, index: u32) -> Option<u32> {
-        self.index_tables.get(&(database, index)).copied()
     }
 
     /// Of the rows of a catalog that are asked for the one that counts at this moment.
     fn best(&mut self, table: CatalogTable, database: u32, wanted: Wanted) -> Option<RowVersion> {
         let current = self.current_file(table, database);
-        let versions = self.versions.entry((table, database));
-        let versions = versions.or_insert_with(|| Versions::of(&self.store, table, database));
-        let open = |xid: u32| self.touched.contains_key(&xid);
-        let of = (table, database);
-        versions.best(of, wanted, current, &self.moment, &self.store, &open).cloned()
+        let History { store, touched, versions, .. } = &mut *self.history;
+        let versions = versions.entry((table, database));
+        let versions = versions.or_insert_with(|| Versions::of(store, table, database));
+        let open = |xid: u32| touched.contains_key(&xid);
+        let (moment, open) = (&self.moment, &open);
+        let search = Search { table, database, wanted, current, moment, store, open };
+        versions.best(&search).cloned()
     }
 
     /// The file that a catalog has now: a file that it has left has its rows too.
     fn current_file(&mut self, table: CatalogTable, database: u32) -> RelFileLocator {
         let relfilenode = if table.is_mapped() {
-            self.store.mapped(database, table.oid())
+            self.history.store.mapped(database, table.oid())
         } else {
             let class = self.class(database, table.oid());
             class.and_then(|class| Some(class.file?.relfilenode)).unwrap_or(table.oid())
         };
-        RelFileLocator { tablespace: self.store.tablespace_of(database), database, relfilenode }
+        let tablespace = self.history.store.tablespace_of(database);
+        RelFileLocator { tablespace, database, relfilenode }
     }
 }
 
-/// Line pointers of a page that get rows.
-fn filled(change: &Change) -> impl Iterator<Item = u16> {
-    let (rows, one) = match change {
-        Change::Page(rows) | Change::Insert(rows) => (&**rows, None),
-        Change::Update { offset, .. } => (&[][..], Some(*offset)),
-        Change::Lost
-        | Change::End(_)
-        | Change::Overwrite(..)
-        | Change::Gone(_)
-        | Change::Freeze(_) => (&[][..], None),
+/// Places of a page at which rows come, go, or are frozen.
+fn changed_places(store: &Store, page: Place, event: &Event) -> Vec<Place> {
+    let Event::Rows { change, .. } = event else { return Vec::new() };
+    let there = || {
+        let heap = store.heaps.get(&page.file).into_iter();
+        heap.flat_map(|heap| heap.offsets(page.block))
     };
-    rows.iter().map(|(offset, _)| *offset).chain(one)
+    let offsets: Vec<u16> = match change {
+        Change::Page(rows) => there().chain(rows.iter().map(|(offset, _)| *offset)).collect(),
+        Change::Lost => there().collect(),
+        Change::Insert(rows) => rows.iter().map(|(offset, _)| *offset).collect(),
+        Change::Update { offset, .. } | Change::Overwrite(offset, _) => vec![*offset],
+        Change::Gone(offsets) => offsets.to_vec(),
+        Change::Freeze(rows) => rows.iter().map(|(offset, ..)| *offset).collect(),
+        Change::End(_) => Vec::new(),
+    };
+    offsets.into_iter().map(|offset| Place { offset, ..page }).collect()
 }
 
 fn is_index(table: CatalogTable) -> bool {

@@ -190,7 +190,10 @@ impl<'s> Resolver<'s> {
         let standing = self.standing(kept, place, is_gone);
         let inserted = self.age(kept.row.xmin);
         let age = match standing {
-            VersionRank::Dead => (self.age(kept.row.xmax), inserted),
+            VersionRank::Dead => {
+                let ended = self.store.deleter(&kept.row).map_or(i64::MIN, |xid| self.age(xid));
+                (ended, inserted)
+            }
             _ => (inserted, 0),
         };
         let is_last_known = match standing {

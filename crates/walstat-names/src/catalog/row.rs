@@ -144,6 +144,11 @@ impl RowVersion {
         }
     }
 
+    /// Whether it counts whatever its xid is.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.infomask & infomask::XMIN_FROZEN == infomask::XMIN_FROZEN
+    }
+
     /// Whether it is the newer version of another row, rather than a new row.
     pub(crate) fn is_update(&self) -> bool {
         self.infomask & infomask::UPDATED != 0

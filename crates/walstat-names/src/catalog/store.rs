@@ -73,6 +73,12 @@ impl Heap {
         pages.flat_map(|page| &page.rows).filter(move |kept| kept.offset == offset)
     }
 
+    /// The line pointers of a page that have rows.
+    pub(super) fn offsets(&self, block: u32) -> impl Iterator<Item = u16> {
+        let pages = self.past.get(&block).into_iter().chain(self.pages.get(&block));
+        pages.flat_map(|page| &page.rows).map(|kept| kept.offset)
+    }
+
     /// All rows, with their blocks.
     pub(super) fn placed(&self) -> impl Iterator<Item = (u32, &PlacedRow)> {
         let pages = self.past.iter().chain(&self.pages);
@@ -90,9 +96,17 @@ impl Heap {
 pub(super) struct Subject {
     pub database: u32,
     pub table: CatalogTable,
-    oid: u32,
+    pub oid: u32,
     /// The file of a relation, the parent of a child, else 0.
-    second: u32,
+    pub second: u32,
+}
+
+/// A version that is among those that are gone now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NowGone {
+    pub subject: Subject,
+    /// Who made the one of the same subject that it took the place of.
+    pub replaced: Option<u32>,
 }
 
 /// So many rows that are gone are kept where WAL is followed for days.
@@ -172,15 +186,9 @@ impl Store {
         self.updaters.insert(multixact, updater.unwrap_or_default());
     }
 
-    /// Of versions that pages have no more those of one oid, with the tablespace that they were in.
-    pub(super) fn gone_of(
-        &self,
-        table: CatalogTable,
-        database: u32,
-        oid: u32,
-    ) -> impl Iterator<Item = (u32, &RowVersion)> {
-        let [first, last] = [0, u32::MAX].map(|second| Subject { database, table, oid, second });
-        self.gone.range(first..=last).map(|(_, (tablespace, kept))| (*tablespace, &kept.row))
+    /// A version that pages have no more, with the tablespace that it was in.
+    pub(super) fn gone_of(&self, subject: &Subject) -> Option<(u32, &RowVersion)> {
+        self.gone.get(subject).map(|(tablespace, kept)| (*tablespace, &kept.row))
     }
 
     /// Which catalog a file is, as far as is known.
@@ -278,11 +286,23 @@ impl Store {
         VersionStatus { inserted, deleted: status(row.deleter()) }
     }
 
-    /// Applies what the WAL has next.
-    pub(crate) fn apply(&mut self, event: Event) {
+    /// Who deleted or updated a row, as far as that is known.
+    pub(super) fn deleter(&self, row: &RowVersion) -> Option<u32> {
+        match row.deleter() {
+            HintedStatus::None | HintedStatus::Aborted => None,
+            HintedStatus::Committed => Some(row.xmax),
+            HintedStatus::LookUp(xid) => Some(xid),
+            HintedStatus::LookUpMulti(multixact) => {
+                self.updaters.get(&multixact).copied().filter(|updater| *updater != 0)
+            }
+        }
+    }
+
+    /// Applies what the WAL has next; returns the versions that no page has from then on.
+    pub(super) fn apply(&mut self, event: Event) -> Vec<NowGone> {
         match event {
             Event::Rows { file, table, block, end, change, .. } => {
-                self.apply_change(file, table, block, end, change);
+                return self.apply_change(file, table, block, end, change);
             }
             Event::Map { database, tablespace, files, end } => {
                 if end > self.base {
@@ -293,6 +313,7 @@ impl Store {
             }
             Event::Copied { from, to } => self.copy_database(from, to),
         }
+        Vec::new()
     }
 
     /// A copy has the rows of the original, in files of the same numbers. A data directory that is newer has
@@ -327,7 +348,7 @@ impl Store {
         block: u32,
         end: Lsn,
         change: Change,
-    ) {
+    ) -> Vec<NowGone> {
         let heap = self.heaps.entry(file).or_insert_with(|| Heap::new(table));
         let mut page = heap.pages.entry(block).or_default();
         if page.lsn >= end {
@@ -338,30 +359,34 @@ impl Store {
         }
         let mut gone = Vec::new();
         page.change(change, self.version.catalog.bytes(table), &mut gone);
-        for kept in gone {
-            self.keep_gone(file, table, kept);
-        }
+        gone.into_iter().filter_map(|kept| self.keep_gone(file, table, kept)).collect()
     }
 
     /// Keeps a version that its page has no more, for the name and the file that it tells.
-    fn keep_gone(&mut self, file: RelFileLocator, table: CatalogTable, mut kept: PlacedRow) {
-        let Some(row) = decode(table, &kept.row, self.version.catalog) else { return };
+    fn keep_gone(
+        &mut self,
+        file: RelFileLocator,
+        table: CatalogTable,
+        mut kept: PlacedRow,
+    ) -> Option<NowGone> {
+        let row = decode(table, &kept.row, self.version.catalog)?;
         let second = match row {
             // Temporary relations write no WAL.
-            Row::Class(class) if class.persistence == b't' => return,
+            Row::Class(class) if class.persistence == b't' => return None,
             Row::Class(class) => class.relfilenode,
             Row::Inherits(_, parent, _) => parent,
             _ => 0,
         };
         let subject = Subject { database: file.database, table, oid: row.oid(), second };
-        let of_same = self.gone.get(&subject).filter(|(_, old)| old.row.xmin == kept.row.xmin);
-        kept.is_inserted |= of_same.is_some_and(|(_, old)| old.is_inserted);
-        let is_newer = |(_, old): &(u32, PlacedRow)| {
-            kept.row.xmin.wrapping_sub(old.row.xmin).cast_signed() >= 0
-        };
-        if self.gone.get(&subject).is_none_or(is_newer) {
+        let old = self.gone.get(&subject).map(|(_, old)| old);
+        let of_same = old.filter(|old| old.row.xmin == kept.row.xmin);
+        kept.is_inserted |= of_same.is_some_and(|old| old.is_inserted);
+        let replaced = old.map(|old| old.row.xmin);
+        let is_newer = |old: u32| kept.row.xmin.wrapping_sub(old).cast_signed() >= 0;
+        replaced.is_none_or(is_newer).then(|| {
             self.gone.insert(subject, (file.tablespace, kept));
-        }
+            NowGone { subject, replaced }
+        })
     }
 }
 

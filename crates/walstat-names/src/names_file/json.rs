@@ -56,7 +56,7 @@ pub(super) fn rows(
         return Vec::new();
     };
     if let Ok(list) = serde_json::from_str::<Vec<&RawValue>>(text) {
-        return list.into_iter().filter_map(|value| row(text, value, warnings)).collect();
+        return list_of_rows(text, list, warnings);
     }
     match serde_json::from_str::<Pairs<'_>>(text) {
         Ok(Pairs(pairs)) => object(text, &pairs, listing, warnings),
@@ -80,15 +80,38 @@ fn lines(text: &str, warnings: &mut FileWarnings) -> Vec<Placed> {
     rows.collect()
 }
 
-/// The line of a part of the text.
-fn line_of(text: &str, part: &str) -> u64 {
-    let place = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    let before = text.as_bytes().get(..place).unwrap_or_default();
-    1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
+/// Counts the lines of a text up to parts of it. They come in their order, so that each line is counted once;
+/// sections of a mapping may be in another order than they are read in.
+struct LineCounter<'t> {
+    text: &'t str,
+    /// Where the part before began, and in which line.
+    place: usize,
+    line: u64,
 }
 
-fn row(text: &str, value: &RawValue, warnings: &mut FileWarnings) -> Option<Placed> {
-    warnings.row(line_of(text, value.get()), listed(value.get()))
+impl<'t> LineCounter<'t> {
+    fn new(text: &'t str) -> LineCounter<'t> {
+        LineCounter { text, place: 0, line: 1 }
+    }
+
+    /// The line in which a part of the text begins.
+    fn line_of(&mut self, part: &str) -> u64 {
+        let place = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        if place < self.place {
+            (self.place, self.line) = (0, 1);
+        }
+        let between = self.text.as_bytes().get(self.place..place).unwrap_or_default();
+        self.line += between.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.place = place;
+        self.line
+    }
+}
+
+/// The rows of a list in the text.
+fn list_of_rows(text: &str, list: Vec<&RawValue>, warnings: &mut FileWarnings) -> Vec<Placed> {
+    let mut lines = LineCounter::new(text);
+    let rows = list.into_iter().map(RawValue::get);
+    rows.filter_map(|row| warnings.row(lines.line_of(row), listed(row))).collect()
 }
 
 /// A row of an object, whose numbers may be texts.
@@ -115,15 +138,16 @@ fn object(
 ) -> Vec<Placed> {
     let of = |wanted: &str| pairs.iter().find(|(key, _)| key == wanted).map(|(_, value)| *value);
     if let Some(list) = of(ROWS).map(|list| serde_json::from_str::<Vec<&RawValue>>(list.get())) {
-        let list = list.unwrap_or_default();
-        return list.into_iter().filter_map(|value| row(text, value, warnings)).collect();
+        return list_of_rows(text, list.unwrap_or_default(), warnings);
     }
     let sections = [of(TABLESPACES), of(DATABASES), of(RELATIONS)];
     if sections.iter().all(Option::is_none) {
         return warnings.row(1, listed(text)).into_iter().collect();
     }
-    let [tablespaces, databases, relations] = sections
-        .map(|section| section.map(|section| mapped(text, section, warnings)).unwrap_or_default());
+    let mut lines = LineCounter::new(text);
+    let [tablespaces, databases, relations] = sections.map(|section| {
+        section.map(|section| mapped(&mut lines, section, warnings)).unwrap_or_default()
+    });
     listing.tablespaces = tablespaces.into_iter().map(|(oid, (_, name))| (oid, name)).collect();
     listing.databases = databases.into_iter().map(|(oid, (_, name))| (oid, name)).collect();
     for (oid, (line, name)) in relations {
@@ -139,13 +163,13 @@ fn object(
 
 /// The names of a section by oid, with their lines; an oid of two names has none.
 fn mapped(
-    text: &str,
+    lines: &mut LineCounter<'_>,
     section: &RawValue,
     warnings: &mut FileWarnings,
 ) -> BTreeMap<u32, (u64, String)> {
     let (mut names, mut disputed) = (BTreeMap::new(), BTreeSet::new());
     for (name, value) in entries(section) {
-        let line = line_of(text, value.get());
+        let line = lines.line_of(value.get());
         let digits = value.get().trim_matches('"');
         let Some(oid) = digits.parse::<u32>().ok().filter(|oid| *oid != 0) else {
             warnings.add(line, "found no number, expected an oid");

@@ -299,12 +299,13 @@ fn check_end(place: &Place<'_>, offset: u64, bytes: &mut Bytes<'_>, reader: &mut
             Err(error) if place.segment.standing == Standing::Partial && is_cut(&error) => {}
             Err(error) => {
                 place.progress.note_error(place.segment.source.path(), &error);
-                reader.note(Problem::of_file(
-                    ProblemKind::CodecChecksum,
-                    &file,
-                    "a compressed file that ends as it should".into(),
-                    error.to_string(),
-                ));
+                let (kind, expected) = if is_of_codec(&error) {
+                    (ProblemKind::CodecChecksum, "a compressed file that ends as it should")
+                } else {
+                    (ProblemKind::Unreadable, "readable bytes")
+                };
+                let found = error.to_string();
+                reader.note(Problem::of_file(kind, &file, expected.to_owned(), found));
             }
         }
     }
@@ -322,6 +323,11 @@ fn check_sha1(place: &Place<'_>, reader: &mut Reader<'_>) {
             reader.note(Problem::of_file(ProblemKind::ArchiveChecksum, &file, expected, found));
         }
     }
+}
+
+/// Whether a compressed file breaks the rules of its codec: what cannot be had of it tells nothing of that.
+fn is_of_codec(error: &io::Error) -> bool {
+    is_cut(error) || error.kind() == io::ErrorKind::InvalidData
 }
 
 fn is_cut(error: &io::Error) -> bool {

@@ -6,6 +6,7 @@
 
 use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
+use std::collections::BTreeMap;
 use walstat_analyse::checkpoint::SOONEST_BY_CLOCK;
 use walstat_analyse::checkpoint::cause::Cause;
 use walstat_format::payload::SECOND;
@@ -95,35 +96,37 @@ fn common(base: &Base, distances: &[Distance]) -> Option<u64> {
     let checkpoint = |distance: &Distance| base.checkpoints.get(distance.index);
     let may_be = |distance: &&Distance| checkpoint(distance).is_some_and(may_be_by_volume);
     let found: Vec<&Distance> = distances.iter().filter(may_be).collect();
-    let count = |segments: u64| found.iter().filter(|found| found.segments == segments).count();
-    let longest_of_most = |found: &u64| (count(*found), *found);
-    let segments = found.iter().map(|found| found.segments).max_by_key(longest_of_most)?;
-    let farthest = farthest(base, distances);
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    found.iter().for_each(|found| *counts.entry(found.segments).or_default() += 1);
+    // Of those that are as many, the longest.
+    let (segments, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     let agreeing = found.iter().filter(|found| found.is_of(segments));
     let parts: Vec<f64> = agreeing.map(|found| found.into_segment).collect();
     let mean = parts.iter().sum::<f64>() / parts.len() as f64;
     let is_regular = parts.len() >= AGREE && mean <= BEGINNING && by_chance(&parts) <= CHANCE;
-    (segments > 0 && is_regular && farthest <= segments + 1).then_some(segments)
+    (segments > 0 && is_regular && is_nothing_farther(base, distances, segments))
+        .then_some(segments)
 }
 
-/// How many segments were written at the most without a checkpoint, up to the end of the range too.
-fn farthest(base: &Base, distances: &[Distance]) -> u64 {
+/// Whether nothing contradicts that volume begins a checkpoint after so many segments at the latest: between
+/// no two of them, and after the last one, were more written. Where the server is late, it is by one.
+fn is_nothing_farther(base: &Base, distances: &[Distance], segments: u64) -> bool {
     let segment = base.geometry.segment;
     let last = base.checkpoints.iter().rfind(|checkpoint| checkpoint.redo <= base.end);
     let last = last.map_or(base.start, |last| last.redo);
     let rest = (base.end.0 / segment).saturating_sub(last.0 / segment);
     // Before a crash another one may have begun, which never ended.
-    let ended = distances.iter().filter(|distance| {
+    let mut ended = distances.iter().filter(|distance| {
         let checkpoint = base.checkpoints.get(distance.index);
         checkpoint.is_some_and(|checkpoint| !checkpoint.ends_recovery())
     });
-    ended.map(|distance| distance.segments).fold(rest, u64::max)
+    rest <= segments + 1 && ended.all(|distance| distance.segments <= segments + 1)
 }
 
 /// Whether volume may begin a checkpoint after so many segments: it did so, or nothing in the range lies
 /// farther apart.
 pub(crate) fn allows(base: &Base, segments: u64) -> bool {
-    base.has_checkpoints_by(Cause::Wal) || farthest(base, &distances(base)) <= segments + 1
+    base.has_checkpoints_by(Cause::Wal) || is_nothing_farther(base, &distances(base), segments)
 }
 
 /// Whether nothing in the range contradicts that volume begins a checkpoint after so many segments, neither
@@ -131,7 +134,7 @@ pub(crate) fn allows(base: &Base, segments: u64) -> bool {
 pub(crate) fn is_in_force(base: &Base, segments: u64) -> bool {
     let distances = distances(base);
     let is_sooner = shortest(base, &distances).is_some_and(|shortest| shortest < segments);
-    farthest(base, &distances) <= segments + 1 && !is_sooner
+    !is_sooner && is_nothing_farther(base, &distances, segments)
 }
 
 /// How likely it is that as many parts come to as small a product where each lies anywhere from 0 to 1

@@ -21,7 +21,29 @@ pub(crate) fn time_at(commits: &[(Ordinal, Time)], ordinal: Ordinal) -> Option<T
     Some(Time(begun.0.saturating_add(passed as i64)))
 }
 
+/// How much time had passed at each commit, from the first one on: a clock that was set back stands still
+/// meanwhile; microseconds.
+pub(super) fn passed(commits: &[(Ordinal, Time)]) -> Vec<i64> {
+    let mut before = commits.first().map_or(0, |(_, time)| time.0);
+    let mut passed = 0_i64;
+    let each = commits.iter().map(|(_, time)| {
+        passed = passed.saturating_add(time.0.saturating_sub(before).max(0));
+        before = time.0;
+        passed
+    });
+    each.collect()
+}
+
 impl Base {
+    /// The first record of the range that was written so many microseconds after a record, or before it.
+    pub(crate) fn moved_by_clock(&self, ordinal: Ordinal, micros: i64) -> Ordinal {
+        let near = self.commits.partition_point(|(commit, _)| *commit < ordinal);
+        let Some(passed) = self.passed.get(near).filter(|_| micros != 0) else { return ordinal };
+        let wanted = passed.saturating_add(micros);
+        let moved = self.passed.partition_point(|passed| *passed < wanted);
+        self.commits.get(moved).map_or(self.last, |(commit, _)| commit + 1)
+    }
+
     /// How long nobody committed after a checkpoint began; microseconds.
     pub(crate) fn silence_after(&self, own: &BaseCheckpoint) -> i64 {
         self.next_commit(own.first).map_or(0, |next| next.0.saturating_sub(own.time.0))
@@ -57,5 +79,17 @@ mod tests {
         // A clock that was set back stands still.
         assert_eq!([25, 40].map(at), [2_000, 1_500].map(Some));
         assert_eq!(time_at(&[], 5), None);
+    }
+    #[test]
+    fn a_record_is_moved_by_the_time_that_passed_where_the_clock_was_set_back() {
+        let (_, mut base) = crate::made_up::base(&[]);
+        let times = [1_000, 2_000, 500, 1_500, 2_500].map(Time);
+        base.commits = (1..).map(|number| number * 10).zip(times).collect();
+        base.passed = passed(&base.commits);
+        base.last = 60;
+        assert_eq!(base.passed, [0, 1_000, 1_000, 2_000, 3_000]);
+        let moved = |ordinal, micros| base.moved_by_clock(ordinal, micros);
+        assert_eq!([moved(20, 1_000), moved(30, 1_000), moved(30, -1_000)], [41, 41, 11]);
+        assert_eq!([moved(40, 2_000), moved(40, 0), moved(60, 1_000)], [60, 40, 60]);
     }
 }

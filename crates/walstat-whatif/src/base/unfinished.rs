@@ -6,6 +6,7 @@ use super::Base;
 use crate::base_checkpoint::BaseCheckpoint;
 use crate::blocks::Ordinal;
 use crate::trace::{RecordEffect, Trace, TracedBlock, entry_fact};
+use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
@@ -94,9 +95,9 @@ fn cut_cycles(base: &Base) -> Vec<(Ordinal, Ordinal)> {
 
 /// Redo points that mark themselves, and belong to no checkpoint.
 fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
-    let is_known = |ordinal: Ordinal| base.checkpoints.iter().any(|known| known.first == ordinal);
+    let known: BTreeSet<Ordinal> = base.checkpoints.iter().map(|known| known.first).collect();
     let effects = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Redo);
-    let unknown = effects.filter(|(ordinal, _)| !is_known(*ordinal));
+    let unknown = effects.filter(|(ordinal, _)| !known.contains(ordinal));
     unknown.filter_map(|(ordinal, _)| checkpoint(trace, Some(*ordinal))).collect()
 }
 

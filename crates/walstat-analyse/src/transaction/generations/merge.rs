@@ -32,7 +32,7 @@ impl Generations {
         let places: Vec<Option<Place>> = parts.iter().map(|part| self.place_for(part)).collect();
         let moved = |old: u32| places.get(old as usize)?.as_ref().and_then(Place::of_part);
         for (part, place) in parts.iter().zip(&places) {
-            if let Some(Place { before: Some(before), .. }) = place
+            if let Some(Place { before: Earlier::At(before), .. }) = place
                 && self.unclaimed.contains(&part.xid)
                 && let Some(ours) = self.parts.get_mut(*before as usize)
             {
@@ -70,7 +70,7 @@ impl Generations {
     /// Puts a part of a later run where it belongs.
     fn join(&mut self, mut part: Part, place: &Place) {
         let Place { part: Some(ours), before, is_new } = place else { return };
-        if before.is_some() {
+        if *before != Earlier::Unknown {
             part.before = Before::default();
         } else if covers(&self.oldest_running, part.xid) {
             part.before.first = None;
@@ -91,17 +91,17 @@ impl Generations {
         let xid = part.xid;
         if !part.is_before {
             let part = Some(self.push_empty(xid, false));
-            return Some(Place { part, before: None, is_new: true });
+            return Some(Place { part, before: Earlier::Unknown, is_new: true });
         }
         let (before, is_new) = match self.last(xid) {
             Last::Open(place) => {
-                return Some(Place { part: Some(place), before: None, is_new: false });
+                return Some(Place { part: Some(place), before: Earlier::Unknown, is_new: false });
             }
-            Last::Ended(place) => (Some(place), part.is_alive),
-            Last::HandedOn => (Some(u32::MAX), part.is_alive && self.ended.xids.remove(xid)),
-            Last::Unknown => (None, true),
+            Last::Ended(place) => (Earlier::At(place), part.is_alive),
+            Last::HandedOn => (Earlier::HandedOn, part.is_alive && self.ended.xids.remove(xid)),
+            Last::Unknown => (Earlier::Unknown, true),
         };
-        let is_before = before.is_none() && !self.is_first;
+        let is_before = before == Earlier::Unknown && !self.is_first;
         let part = is_new.then(|| self.push_empty(xid, is_before));
         Some(Place { part, before, is_new })
     }
@@ -111,8 +111,7 @@ impl Generations {
 struct Place {
     /// Its part: one that goes on, or a new one; `None` where it only says something of the one before.
     part: Option<u32>,
-    /// The part before it, which has ended.
-    before: Option<u32>,
+    before: Earlier,
     /// Nothing of its part was here before.
     is_new: bool,
 }
@@ -121,4 +120,15 @@ impl Place {
     fn of_part(&self) -> Option<u32> {
         self.part
     }
+}
+
+/// The part before one of the same xid, which has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Earlier {
+    /// It is at this place.
+    At(u32),
+    /// It is not among the parts any more.
+    HandedOn,
+    /// None is known, or the part is the same.
+    Unknown,
 }

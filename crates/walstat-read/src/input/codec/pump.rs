@@ -118,13 +118,17 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
     /// Looks at what follows a complete stream; `false` if nothing does.
     fn enter_next(&mut self) -> io::Result<bool> {
         loop {
-            let Some(&first) = self.inner.fill_buf()?.first() else {
+            let first = match self.inner.fill_buf() {
+                Ok(input) => input.first().copied(),
+                Err(error) => return Err(self.keep(error)),
+            };
+            let Some(first) = first else {
                 return match self.engine.end() {
                     Ok(()) => Ok(false),
                     Err(failure) => Err(self.fail(failure)),
                 };
             };
-            match self.engine.next(first)? {
+            match self.engine.next(first).map_err(|error| self.keep(error))? {
                 Next::Stream => {
                     self.phase = Phase::Inside;
                     return Ok(true);
@@ -149,6 +153,16 @@ impl<R: BufRead, E: Engine> Pump<R, E> {
         self.phase = Phase::Failed(failure);
         error
     }
+
+    /// Keeps an error that is not the stream's own. What the inner reader gives next may come behind the
+    /// bytes that could not be read, or be its end: neither may be decoded.
+    fn keep(&mut self, error: io::Error) -> io::Error {
+        // After this one the same bytes are asked for again.
+        if error.kind() != ErrorKind::Interrupted {
+            self.phase = Phase::Failed(StreamFault { kind: error.kind(), text: error.to_string() });
+        }
+        error
+    }
 }
 
 impl<R: BufRead, E: Engine> Read for Pump<R, E> {
@@ -165,7 +179,10 @@ impl<R: BufRead, E: Engine> Read for Pump<R, E> {
             {
                 return Ok(0);
             }
-            let input = self.inner.fill_buf()?;
+            let input = match self.inner.fill_buf() {
+                Ok(input) => input,
+                Err(error) => return Err(self.keep(error)),
+            };
             let at_end = input.is_empty();
             let step = self.engine.step(input, out);
             self.inner.consume(step.consumed);

@@ -1,8 +1,10 @@
 //! Which of two neighbouring segments is wrong whose records do not link (`xl_prev`), each of which may be
 //! whole: one of them is of another server, that has the same system identifier and timeline.
 //!
-//! It is the one that fits its other neighbour less. Where both fit theirs it is the earlier one: the
-//! segments of a clone are those of its origin up to the one in which they part, and never again after it.
+//! It is the one that fits its other neighbour less. Where both fit theirs, WAL goes on behind the later one
+//! and all of that links, it is the earlier one: the segments of a clone are those of its origin up to the
+//! one in which they part, and never again after it. So it is where the earlier one ends with a false switch.
+//! Else it may be either.
 
 use crate::input::plan::Chain;
 use crate::input::problem::{Elsewhere, Problem};
