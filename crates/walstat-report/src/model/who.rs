@@ -3,7 +3,7 @@
 
 mod labels;
 
-pub(crate) use labels::{TEMPLATE1, home};
+pub(crate) use labels::{IndexOf, TEMPLATE1, home};
 
 use super::Numbers;
 use super::table::Table;
