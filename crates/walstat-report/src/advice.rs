@@ -270,8 +270,13 @@ mod tests {
             }
             "logical-overhead" => return with_record("Heap2", "NEW_CID", sums(bytes(number))),
             "toast-rewrites" => {
-                let (toast, updates) = (Some(part(bytes(number))), 5000);
-                return with_table(WholeTableRow { toast, updates, ..WholeTableRow::default() });
+                return with_table(WholeTableRow {
+                    toast: Some(part(bytes(number))),
+                    updates: 5000,
+                    toast_inserts: 5000,
+                    toast_deletes: 5000,
+                    ..WholeTableRow::default()
+                });
             }
             "ddl-churn" => {
                 let (schema, numbers) = (Some("pg_catalog".into()), numbers(bytes(number)));
