@@ -81,8 +81,8 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.explaining(index_bytes(worst)))
 }
 
-/// The indexes of a table that may be dropped, the largest first, the one that is kept, and why it is: that of
-/// the primary key, or else the smallest, since one at least is needed.
+/// The indexes of a table that may be dropped, the largest first; the one that is kept, and why: that of the
+/// primary key, or else the smallest, since one at least is needed.
 fn droppable(row: &WholeTableRow) -> Option<(Vec<&IndexPart>, &IndexPart, &'static str)> {
     let mut ranked: Vec<&IndexPart> = standing(row).collect();
     ranked.sort_by_key(|index| (Reverse(bytes_of(index)), &index.name));

@@ -49,7 +49,9 @@ fn check(report: &Report) -> Option<Finding> {
     let matters = |part: u64| part as f64 >= LEAST_SHARE * bytes as f64;
     let (advises_level, advises_fewer) = (matters(only_decoded), matters(messages));
     let saved = only_decoded + if command_ids > 0 { whole_rows(report) } else { 0 };
-    let needed = "logical replication and decoding need wal_level = logical";
+    let needed = "logical replication and decoding need wal_level = logical".to_owned();
+    let decoded = "programs that decode messages get fewer".to_owned();
+    let prices = [needed].into_iter().filter(|_| advises_level);
     let finding = Finding {
         evidence: evidence([
             ("logical_ratio", found.share.into()),
@@ -58,7 +60,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("invalidation_bytes", invalidations.into()),
             ("message_bytes", messages.into()),
         ]),
-        side_effects: advises_level.then(|| needed.into()).into_iter().collect(),
+        side_effects: prices.chain(advises_fewer.then_some(decoded)).collect(),
         // Which messages are needed nobody can tell.
         estimate: advises_level.then_some(saved),
         source: "PostgreSQL manual, wal_level".into(),
@@ -126,11 +128,9 @@ mod tests {
             let Finding { advice, advised_settings, side_effects, estimate, .. } =
                 check(&report).expect("a finding");
             let lowers = advice.concat().contains("wal_level = replica");
-            assert_eq!(
-                (advised_settings.len(), side_effects.len()),
-                (lowers.into(), lowers.into())
-            );
             let fewer = advice.concat().contains("messages of pg_logical_emit_message");
+            assert_eq!(advised_settings.len(), usize::from(lowers));
+            assert_eq!(side_effects.len(), usize::from(lowers) + usize::from(fewer));
             (lowers, fewer, estimate.map(|bytes| bytes >> 20))
         };
         assert_eq!(with(50, 0), (false, true, None));
