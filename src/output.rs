@@ -102,6 +102,39 @@ pub fn write_bytes(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     stream.end(failed)
 }
 
+/// Writes bytes to standard output: how many were written, and why no more. The standard library's buffer is
+/// passed by, since it keeps what could not be written, and puts it before what is written next.
+pub fn write_to_standard_output(bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    let mut write = || -> io::Result<()> {
+        closed::check_standard_output()?;
+        let mut out = unbuffered()?;
+        while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+            match out.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        out.flush()
+    };
+    let failed = write();
+    (written, failed)
+}
+
+#[cfg(unix)]
+fn unbuffered() -> io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    io::stdout().as_fd().try_clone_to_owned().map(Into::into)
+}
+
+/// A console takes text only by way of the standard library.
+#[cfg(not(unix))]
+fn unbuffered() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
+}
+
 /// An output that is written bit by bit: standard output, a device or pipe, or a file that appears when
 /// it is complete.
 pub struct Stream {

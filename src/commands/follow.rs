@@ -59,6 +59,9 @@ pub fn run(args: &FollowArgs) -> Result<Exit, Failure> {
     let followed = follow(args, &mut following, &mut outlets, ending);
     // What came before an error is told as well.
     let told = outlets.tell(&mut following, true);
+    if let (Err(_), Err(failure)) = (&followed, &told) {
+        tell(&format!("walstat: {}", visible(&failure.to_string())));
+    }
     followed.and(told).map(|()| Exit::Done)
 }
 

@@ -1,6 +1,7 @@
 //! `walstat follow` and what it reads with, on WAL that grows, disappears and goes on elsewhere.
 
 mod history;
+mod outlets;
 mod program;
 
 use crate::support::fixtures::{Sample, sample};

@@ -270,8 +270,13 @@ mod tests {
             }
             "logical-overhead" => return with_record("Heap2", "NEW_CID", sums(bytes(number))),
             "toast-rewrites" => {
-                let (toast, updates) = (Some(part(bytes(number))), 5000);
-                return with_table(WholeTableRow { toast, updates, ..WholeTableRow::default() });
+                return with_table(WholeTableRow {
+                    toast: Some(part(bytes(number))),
+                    updates: 5000,
+                    toast_inserts: 5000,
+                    toast_deletes: 5000,
+                    ..WholeTableRow::default()
+                });
             }
             "ddl-churn" => {
                 let (schema, numbers) = (Some("pg_catalog".into()), numbers(bytes(number)));
@@ -449,6 +454,31 @@ mod tests {
         };
         assert!(of(Some("i"), 0.2) && of(None, 0.9) && of(Some("t"), 0.5));
         assert!(!of(Some("i"), 0.19) && !of(Some("r"), 0.9));
+    }
+
+    /// What was found of an index of one tenant swallowed what was found of another tenant's, by their names.
+    #[test]
+    fn indexes_of_one_name_in_two_schemas_are_two() {
+        let told = |schemas: [&str; 2], databases: [u32; 2]| {
+            let table = |at: usize, is_random: bool| {
+                let index = |name: &str| IndexPart {
+                    schema: Some(schemas[at].into()),
+                    name: name.into(),
+                    leaf_inserts: Some(1000).filter(|_| is_random),
+                    ..index(bytes(0.2))
+                };
+                let indexes = vec![index("by_day"), index("by_name")];
+                let heap = Some(part(bytes(if is_random { 0.3 } else { 0.0 })));
+                let database = Some(databases[at]);
+                WholeTableRow { database, indexes, heap, ..WholeTableRow::default() }
+            };
+            let tables = Some(vec![table(0, true), table(1, false)].into());
+            let report = Report { tables, ..report() };
+            assert!(found("random-index", report.clone()).is_some());
+            found("index-cost", report).is_some()
+        };
+        assert!(told(["a", "b"], [5, 5]) && told(["a", "a"], [5, 6]));
+        assert!(!told(["a", "a"], [5, 5]));
     }
 
     /// A report on which rules quote these settings.

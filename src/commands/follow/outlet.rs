@@ -5,7 +5,7 @@ use super::listen::Listener;
 use crate::args::follow::FollowFormat;
 use crate::args::outputs::Output;
 use crate::failure::Failure;
-use crate::output::{Stream, write_bytes};
+use crate::output::{write_bytes, write_to_standard_output};
 use crate::render;
 use std::cmp::Reverse;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -33,7 +33,10 @@ pub struct Outlet {
 /// Where to.
 enum Target {
     /// Standard output, to which lines are written one after the other.
-    Standard,
+    Standard {
+        /// The last one was written in part.
+        is_cut: bool,
+    },
     /// A file that lines are added to.
     Lines(PathBuf),
     /// A file that is replaced as a whole.
@@ -79,7 +82,7 @@ impl Outlet {
     /// What was asked for with `-f` and `-o`.
     pub fn of(output: &Output<FollowFormat>) -> Outlet {
         let target = match (&output.file, output.format) {
-            (None, _) => Target::Standard,
+            (None, _) => Target::Standard { is_cut: false },
             (Some(path), FollowFormat::Openmetrics) => Target::Whole(path.clone()),
             (Some(path), _) => Target::Lines(path.clone()),
         };
@@ -99,7 +102,7 @@ impl Outlet {
 
     /// Whether people look at it on standard output.
     pub fn is_for_people(&self) -> bool {
-        matches!((&self.target, self.format), (Target::Standard, FollowFormat::Table))
+        matches!((&self.target, self.format), (Target::Standard { .. }, FollowFormat::Table))
     }
 
     /// The name by which a state knows it.
@@ -107,12 +110,17 @@ impl Outlet {
         &self.writing.name
     }
 
-    /// What happened and is still to be told; counters do not tell it.
-    pub fn untold(&self) -> &[HappeningRow] {
+    /// Whether it tells what happened: counters do not.
+    pub fn tells_happenings(&self) -> bool {
         match self.format {
-            FollowFormat::Table | FollowFormat::Ndjson => &self.owed.happenings,
-            FollowFormat::Openmetrics => &[],
+            FollowFormat::Table | FollowFormat::Ndjson => true,
+            FollowFormat::Openmetrics => false,
         }
+    }
+
+    /// What happened and is still to be told.
+    pub fn untold(&self) -> &[HappeningRow] {
+        if self.tells_happenings() { &self.owed.happenings } else { &[] }
     }
 
     /// Has it told what an earlier run could not tell.
@@ -142,7 +150,7 @@ impl Outlet {
     /// What becomes of what could not be written.
     pub fn later(&self) -> &'static str {
         match self.target {
-            Target::Standard | Target::Lines(_) => {
+            Target::Standard { .. } | Target::Lines(_) => {
                 "it is tried again each time, and events are kept for it"
             }
             Target::Whole(_) | Target::Listener(_) => "it is tried again each time",
@@ -161,9 +169,9 @@ impl Outlet {
             FollowFormat::Ndjson => render::ndjson::line(&moment, &mut text),
             FollowFormat::Openmetrics => render::follow_metrics::render(&moment, &mut text),
         };
-        match &self.target {
-            Target::Standard if self.is_closed => {}
-            Target::Standard => self.is_closed = write_lines(&text)?,
+        match &mut self.target {
+            Target::Standard { .. } if self.is_closed => {}
+            Target::Standard { is_cut } => self.is_closed = write_lines(&text, is_cut)?,
             Target::Lines(path) => append(path, &text)?,
             Target::Whole(path) => write_bytes(Some(path), &text)?,
             Target::Listener(listener) => listener.serve(text),
@@ -173,23 +181,33 @@ impl Outlet {
     }
 }
 
-/// Writes lines to standard output; whether nobody reads it any more.
-fn write_lines(text: &[u8]) -> Result<bool, Failure> {
-    let mut out = Stream::begin(None)?;
-    let failed = out.write_all(text).and_then(|()| out.flush()).err();
-    let is_closed = failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-    out.end(failed)?;
-    Ok(is_closed)
+/// Writes lines to standard output; whether nobody reads it any more. `is_cut`: whether its last line has no
+/// end, as after the disk was full.
+fn write_lines(text: &[u8], is_cut: &mut bool) -> Result<bool, Failure> {
+    let text = begun_anew(text, *is_cut);
+    let (written, failed) = write_to_standard_output(&text);
+    if let Some(last) = text.get(..written).and_then(<[u8]>::last) {
+        *is_cut = *last != b'\n';
+    }
+    match failed {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Err(source) => Err(Failure::Output { path: STANDARD_OUTPUT.to_owned(), source }),
+        Ok(()) => Ok(false),
+    }
 }
 
-/// Adds lines to a file. Where its last line has no end, as after the disk was full, they begin a new one.
+/// Adds lines to a file.
 fn append(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let failed = |source| Failure::Output { path: path.display().to_string(), source };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    let is_cut = ends_within_a_line(path);
-    let begin: &[u8] = if is_cut { b"\n" } else { b"" };
-    let text = [begin, text].concat();
+    let text = begun_anew(text, ends_within_a_line(path));
     file.and_then(|mut file| file.write_all(&text)).map_err(failed)
+}
+
+/// Lines that begin a new one where the line before them has no end.
+fn begun_anew(text: &[u8], is_cut: bool) -> Vec<u8> {
+    let begin: &[u8] = if is_cut { b"\n" } else { b"" };
+    [begin, text].concat()
 }
 
 /// Whether a file ends within a line; one that cannot be read is not known to.

@@ -13,19 +13,34 @@ use crate::output::tell;
 #[cfg(unix)]
 use crate::output::{terminal, wanted};
 use crate::render::visible::visible;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use walstat_report::model::follow::HappeningRow;
 
 /// Where what is counted goes: files, standard output, Prometheus, the screen.
 pub struct Outlets {
     outlets: Vec<Outlet>,
     state: Option<StateFile>,
-    /// All was written once: what fails after that is tried again.
-    is_begun: bool,
+    /// What earlier runs could not tell to those that this one does not have, by their names: the state keeps
+    /// it for the run that has them again.
+    owed_elsewhere: BTreeMap<String, Vec<HappeningRow>>,
+    course: Course,
     /// The terminal was closed.
     is_over: bool,
     #[cfg(unix)]
     screen: Option<Live>,
+}
+
+/// How far telling has come.
+#[derive(PartialEq)]
+enum Course {
+    /// Nothing was told yet.
+    Untold,
+    /// The first time something could not be written, which ends the program.
+    Failed,
+    /// All was written once: what fails after that is tried again.
+    Begun,
 }
 
 /// Where the position and the counters are kept.
@@ -41,7 +56,7 @@ impl Outlets {
         let mut outlets: Vec<Outlet> = listener.map(Outlet::served).into_iter().collect();
         outlets.extend(args.outputs.shown(&args.show).map(Outlet::of));
         let mut untold = stored.map(Stored::take_untold).unwrap_or_default();
-        for outlet in &mut outlets {
+        for outlet in outlets.iter_mut().filter(|outlet| outlet.tells_happenings()) {
             let happenings = untold.remove(outlet.name());
             happenings.into_iter().for_each(|happenings| outlet.owe_untold(happenings));
         }
@@ -52,7 +67,8 @@ impl Outlets {
         Ok(Outlets {
             outlets,
             state,
-            is_begun: false,
+            owed_elsewhere: untold,
+            course: Course::Untold,
             is_over: false,
             #[cfg(unix)]
             screen: None,
@@ -69,7 +85,11 @@ impl Outlets {
     pub fn begin_screen(&mut self, args: &FollowArgs, path: &Path) -> Result<(), Failure> {
         #[cfg(unix)]
         if terminal::is_there() && self.outlets.iter().any(Outlet::is_for_people) {
-            self.outlets.retain(|outlet| !outlet.is_for_people());
+            // The screen shows what comes from now on: what is still to be told stays for a run without it.
+            let replaced = self.outlets.extract_if(.., |outlet| outlet.is_for_people());
+            let untold =
+                replaced.map(|outlet| (outlet.name().to_owned(), outlet.untold().to_vec()));
+            self.owed_elsewhere.extend(untold.filter(|(_, happenings)| !happenings.is_empty()));
             let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
             let has_styles = wanted(args.show.color, false) && !is_plain;
             self.screen = Some(Live::begin(path.display().to_string(), has_styles)?);
@@ -118,26 +138,31 @@ impl Outlets {
         Ok(ending.wait(pause))
     }
 
-    /// Tells what there is now; `is_last`: it is for the last time.
+    /// Tells what there is now; `is_last`: it is for the last time. Where the first time has failed, all that
+    /// can be told was told then.
     pub fn tell(&mut self, following: &mut Followed, is_last: bool) -> Result<(), Failure> {
+        if self.course == Course::Failed {
+            return Ok(());
+        }
         let Told { moment, now } = following.told(is_last);
-        let (mut failed, mut changes) = (None, Vec::new());
+        let (mut failed, mut changes) = (Vec::new(), Vec::new());
         for outlet in &mut self.outlets {
             outlet.owe(&moment, &now);
             let written = outlet.tell(&moment);
             let later = outlet.later();
             changes.extend(outlet.writing.note(&written, later));
-            failed = failed.or(written.err());
+            failed.extend(written.err());
         }
         // The state comes last: what lies before its position was told, or is told by the next run.
         let untold = self.outlets.iter().filter(|outlet| !outlet.untold().is_empty());
         let untold = untold.map(|outlet| (outlet.name().to_owned(), outlet.untold().to_vec()));
         if let Some(StateFile { path, writing }) = &mut self.state {
             let mut state = following.reporter.state(&mut following.follower);
-            state.untold = untold.collect();
+            state.untold = self.owed_elsewhere.clone();
+            state.untold.extend(untold);
             let written = stored::write(path, &state);
             changes.extend(writing.note(&written, "it is tried again each time"));
-            failed = failed.or(written.err());
+            failed.extend(written.err());
         }
         #[cfg(unix)]
         if let Some(screen) = &mut self.screen {
@@ -147,12 +172,24 @@ impl Outlets {
             let shown = screen.take(&moment, now);
             self.heed_closed(shown);
         }
-        match failed {
-            Some(failure) if is_last || !self.is_begun => return Err(failure),
-            _ => self.tell_changes(&changes),
+        if !failed.is_empty() && (is_last || self.course == Course::Untold) {
+            self.course = Course::Failed;
+            return self.end_with(failed);
         }
-        self.is_begun = true;
+        self.tell_changes(&changes);
+        self.course = Course::Begun;
         Ok(())
+    }
+
+    /// What cannot be written is not tried again: the first failure ends the program, and the others are told
+    /// here, where the screen does not cover them.
+    fn end_with(&mut self, failed: Vec<Failure>) -> Result<(), Failure> {
+        #[cfg(unix)]
+        drop(self.screen.take());
+        let mut failed = failed.into_iter();
+        let first = failed.next();
+        failed.for_each(|failure| tell(&format!("walstat: {}", visible(&failure.to_string()))));
+        first.map_or(Ok(()), Err)
     }
 
     /// Tells what cannot be written any more, or again; on the screen it stands as long as it is so.

@@ -75,6 +75,28 @@ fn parts_add_up(report: &Value, name: &str) {
     }
 }
 
+/// Chunks of large values are rows of the TOAST table, which has a row of its own among the relations.
+#[test]
+fn chunks_of_a_table_are_the_rows_of_its_toast_table() {
+    let mut both = [0, 0];
+    for name in sample_names() {
+        let wal = sample(&name).wal;
+        let report = walstat::Scan::paths([&wal]).report().expect("a report");
+        let tables = report.tables.expect("tables").rows;
+        let told = json(&wal, &["--stats=relation"]);
+        let is_known = |row: &&Value| row["kind"] == "t" && row["table"]["oid"] != row["oid"];
+        let toast = || rows(&told, "relations").iter().filter(is_known);
+        let of = |key: &str| -> u64 { toast().map(|row| number(row, key)).sum() };
+        let found = [
+            tables.iter().map(|row| row.toast_inserts).sum::<u64>(),
+            tables.iter().map(|row| row.toast_deletes).sum(),
+        ];
+        assert_eq!(found, [of("inserts"), of("deletes")], "{name}");
+        both.iter_mut().zip(found).for_each(|(sum, found)| *sum += found);
+    }
+    assert!(both.iter().all(|sum| *sum > 0), "{both:?}");
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
     for name in sample_names() {

@@ -6,7 +6,7 @@ use crate::model::estimate::{EstimateRow, Predicted, WORTH_A_WORD};
 use crate::model::finding::{AdvisedSetting, Certainty, Finding, SettingChange, Severity};
 use crate::model::table::{RecordRow, TableRow};
 use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
-use crate::model::who::WholeTableRow;
+use crate::model::who::{IndexOf, IndexPart, WholeTableRow};
 use crate::when::REPLAY_RATES;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
@@ -272,6 +272,13 @@ impl Finding {
 /// How the report calls a table.
 pub(super) fn label(report: &Report, row: &WholeTableRow) -> String {
     report.tables.as_ref().map_or_else(|| row.label(), |tables| tables.label_of(row))
+}
+
+/// How the report calls an index: with its schema, and with its database where tables are told with theirs.
+fn index_label(report: &Report, table: &WholeTableRow, index: &IndexPart) -> String {
+    let index = IndexOf { table, index };
+    let tables = report.tables.as_ref();
+    tables.map_or_else(|| index.label(), |tables| tables.labelling().label_of(&index))
 }
 
 /// Tables that a finding names.

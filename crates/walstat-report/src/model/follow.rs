@@ -2,6 +2,7 @@
 
 use super::Numbers;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// The label of the row that sums up everything outside the top.
 pub const OTHER: &str = "other";
@@ -224,21 +225,22 @@ impl Now {
     /// What came in several times after each other.
     pub fn sum<'n>(times: impl IntoIterator<Item = &'n Now>) -> Now {
         let mut sum = Now::default();
+        // Where each stands: there may be as many as a server has tables.
+        let (mut tables, mut kinds) = (HashMap::new(), HashMap::new());
         for now in times {
             sum.seconds += now.seconds;
             sum.wal_bytes += now.wal_bytes;
             sum.numbers.add(&now.numbers);
             for table in &now.tables {
-                match sum.tables.iter_mut().find(|known| known.labels == table.labels) {
+                let place = *tables.entry(&table.labels).or_insert(sum.tables.len());
+                match sum.tables.get_mut(place) {
                     Some(known) => known.add(table),
                     None => sum.tables.push(table.clone()),
                 }
             }
             for kind in &now.kinds {
-                let is_it = |known: &&mut KindSums| {
-                    (&known.database, &known.kind) == (&kind.database, &kind.kind)
-                };
-                match sum.kinds.iter_mut().find(is_it) {
+                let place = *kinds.entry((&kind.database, &kind.kind)).or_insert(sum.kinds.len());
+                match sum.kinds.get_mut(place) {
                     Some(known) => known.add(kind),
                     None => sum.kinds.push(kind.clone()),
                 }
@@ -265,5 +267,46 @@ impl KindSums {
         self.transactions += other.transactions;
         self.aborted += other.aborted;
         self.numbers.add(&other.numbers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_in_several_times_is_added_by_all_labels() {
+        let now = |names: &[[&str; 3]], bytes: u64| {
+            let numbers = Numbers { total_bytes: bytes, ..Numbers::default() };
+            let parts = || vec![("pkey".to_owned(), numbers)];
+            let table = |labels: &[&str; 3]| TableNow {
+                labels: labels.map(str::to_owned),
+                numbers,
+                parts: parts(),
+            };
+            let kind = |[database, kind, _]: &[&str; 3]| KindSums {
+                database: (*database).to_owned(),
+                kind: (*kind).to_owned(),
+                transactions: 1,
+                aborted: 0,
+                numbers,
+            };
+            let (tables, kinds) = (names.iter().map(table), names.iter().map(kind));
+            Now { tables: tables.collect(), kinds: kinds.collect(), ..Now::default() }
+        };
+        let times = [
+            now(&[["app", "a", "t"], ["app", "b", "t"]], 1),
+            now(&[["app", "b", "t"], ["other", "a", "t"], ["app", "a", "t"]], 10),
+        ];
+        let sum = Now::sum(&times);
+        let tables = sum.tables.iter().map(|table| {
+            let part = table.parts.first().map(|(_, numbers)| numbers.total_bytes);
+            (table.labels[0].as_str(), table.labels[1].as_str(), table.numbers.total_bytes, part)
+        });
+        let want =
+            [("app", "a", 11, Some(11)), ("app", "b", 11, Some(11)), ("other", "a", 10, Some(10))];
+        assert_eq!(tables.collect::<Vec<_>>(), want);
+        let kinds = sum.kinds.iter().map(|kind| (kind.transactions, kind.numbers.total_bytes));
+        assert_eq!(kinds.collect::<Vec<_>>(), [(2, 11), (2, 11), (1, 10)]);
     }
 }

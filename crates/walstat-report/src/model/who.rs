@@ -3,7 +3,7 @@
 
 mod labels;
 
-pub(crate) use labels::{TEMPLATE1, home};
+pub(crate) use labels::{IndexOf, TEMPLATE1, home};
 
 use super::Numbers;
 use super::table::Table;
@@ -146,6 +146,12 @@ row! {
         /// Those that are whole rows, for the rules.
         #[serde(skip)]
         pub whole_old_row_bytes: u64,
+        /// Chunks of large values that were inserted into its TOAST table, for the rules.
+        #[serde(skip)]
+        pub toast_inserts: u64,
+        /// Those that were deleted there, for the rules.
+        #[serde(skip)]
+        pub toast_deletes: u64,
         /// What vacuum wrote of it and of its indexes, with the images.
         #[serde(default)]
         pub vacuum_bytes: u64,

@@ -146,10 +146,10 @@ struct Keys {
 impl Building {
     fn add(&mut self, relation: &Relation<'_>, place: Place, named: Option<&names::Relation>) {
         self.row.numbers.add(&relation.amounts.numbers());
+        let operations = &relation.operations;
         match place {
             Place::Heap if relation.key.is_none() => {}
             Place::Heap => {
-                let operations = &relation.operations;
                 self.row.inserts += operations.inserts;
                 self.row.updates += operations.updates;
                 self.row.hot_updates += operations.hot_updates;
@@ -160,7 +160,11 @@ impl Building {
                 self.row.whole_old_row_bytes += relation.substance.whole_old_row_bytes;
                 self.row.heap.get_or_insert_default().add(relation);
             }
-            Place::Toast => self.row.toast.get_or_insert_default().add(relation),
+            Place::Toast => {
+                self.row.toast_inserts += operations.inserts;
+                self.row.toast_deletes += operations.deletes;
+                self.row.toast.get_or_insert_default().add(relation);
+            }
             Place::Index(oid) => {
                 let index = self.indexes.entry(oid).or_default();
                 index.part.part.add(relation);

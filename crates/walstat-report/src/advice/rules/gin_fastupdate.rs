@@ -13,14 +13,14 @@
 //!
 //! Reference: GIN indexes, in the PostgreSQL manual.
 
-use super::{MIN_ENTRIES, MOSTLY, evidence, plain_finding};
+use super::{MIN_ENTRIES, MOSTLY, evidence, index_label, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;
 use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
-use crate::model::who::IndexPart;
+use crate::model::who::{IndexPart, WholeTableRow};
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
@@ -42,9 +42,10 @@ fn check(report: &Report) -> Option<Finding> {
     let entries = entries(report)?;
     let found = RULE.share(report, entries.total_bytes, report.totals.total_bytes)?;
     let index = index(report, entries.total_bytes);
-    let name = index.map_or("…", |index| index.name.as_str());
+    let name = index.map_or("…".to_owned(), |(_, index)| index.sql_name());
+    let label = index.map(|(table, index)| index_label(report, table, index));
     let which =
-        index.map_or("a GIN index".to_owned(), |index| format!("the GIN index {}", index.name));
+        label.as_ref().map_or("a GIN index".to_owned(), |label| format!("the GIN index {label}"));
     let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([
@@ -52,7 +53,7 @@ fn check(report: &Report) -> Option<Finding> {
             ("threshold", found.threshold.into()),
             ("gin_entries", entries.count.into()),
             ("gin_entry_bytes", entries.total_bytes.into()),
-            ("index", index.map(|index| index.name.clone()).into()),
+            ("index", label.into()),
         ]),
         advice: vec![format!(
             "ALTER INDEX {name} SET (fastupdate = on): there are {} entries, and no record of a pending \
@@ -104,16 +105,18 @@ pub(super) fn has_found(report: &Report) -> bool {
 }
 
 /// The index that most of them went into, where no other kind of index can be meant.
-fn index(report: &Report, bytes: u64) -> Option<&IndexPart> {
+fn index(report: &Report, bytes: u64) -> Option<(&WholeTableRow, &IndexPart)> {
     let rows = report.records.iter().flat_map(|records| &records.rows);
     if rows.clone().any(|row| OTHERS.contains(&row.rmgr.as_str())) {
         return None;
     }
-    let indexes = report.tables.iter().flat_map(|tables| &tables.rows).flat_map(|row| &row.indexes);
-    let others = indexes.filter(|index| index.leaf_inserts.is_none() && !index.name.is_empty());
-    let largest = others.max_by_key(|index| index.part.numbers.total_bytes)?;
-    let is_most = largest.part.numbers.total_bytes as f64 >= MOSTLY * bytes as f64;
-    is_most.then_some(largest)
+    let tables = report.tables.iter().flat_map(|tables| &tables.rows);
+    let indexes = tables.flat_map(|row| row.indexes.iter().map(move |index| (row, index)));
+    let others =
+        indexes.filter(|(_, index)| index.leaf_inserts.is_none() && !index.name.is_empty());
+    let bytes_of = |index: &IndexPart| index.part.numbers.total_bytes;
+    let largest = others.max_by_key(|(_, index)| bytes_of(index))?;
+    (bytes_of(largest.1) as f64 >= MOSTLY * bytes as f64).then_some(largest)
 }
 
 #[cfg(test)]
@@ -157,14 +160,17 @@ mod tests {
         let index = |name: &str, megabytes: u64, leaf_inserts| {
             let numbers = Numbers { total_bytes: megabytes << 20, ..Numbers::default() };
             let part = Part { numbers, ..Part::default() };
-            IndexPart { name: name.into(), part, leaf_inserts, ..IndexPart::default() }
+            let schema = Some("docs".into());
+            IndexPart { schema, name: name.into(), part, leaf_inserts, ..IndexPart::default() }
         };
         let indexes = vec![index("pkey", 20, Some(9)), index("words", 10, None)];
         let mut report = report(&[("INSERT", 1000, 10)]);
         let row = WholeTableRow { indexes, ..WholeTableRow::default() };
         report.tables = Some(vec![row].into());
         let title = |report: &Report| check(report).expect("a finding").title;
-        assert!(title(&report).starts_with("the GIN index words has"), "{}", title(&report));
+        assert!(title(&report).starts_with("the GIN index docs.words has"), "{}", title(&report));
+        let advice = check(&report).expect("a finding").advice;
+        assert!(advice[0].starts_with("ALTER INDEX docs.words SET"), "{advice:?}");
         report.records.iter_mut().for_each(|records| {
             let mut gist = records.rows[0].clone();
             gist.rmgr = "Gist".into();

@@ -13,7 +13,7 @@
 //!
 //! Reference: Chen 2017; `pg_stat_user_indexes` in the PostgreSQL manual.
 
-use super::{CHEN_2017, evidence, gin_fastupdate, label, plain_finding, says_little};
+use super::{CHEN_2017, evidence, gin_fastupdate, index_label, label, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::Finding;
@@ -50,20 +50,22 @@ fn check(report: &Report) -> Option<Finding> {
             && bytes >= SHARE * total
     });
     let worst = dear.max_by_key(|row| index_bytes(row))?;
-    let (droppable, kept) = droppable(worst)?;
-    let (first, most) = droppable.first().map(|index| (index.name.as_str(), bytes_of(index)))?;
+    let named = |index: &IndexPart| index_label(report, worst, index);
+    let (droppable, kept, why) = droppable(worst)?;
+    let kept = format!("{}, {why}", named(kept));
+    let (first, most) = droppable.first().map(|index| (named(index), bytes_of(index)))?;
     let times = index_bytes(worst) as f64 / heap_bytes(worst).max(1) as f64;
     let finding = Finding {
         evidence: evidence([
             ("table", label(report, worst).into()),
             ("indexes", standing(worst).count().into()),
-            ("index_names", standing(worst).map(|index| index.name.as_str()).collect()),
+            ("index_names", standing(worst).map(named).collect()),
             ("index_bytes", index_bytes(worst).into()),
             ("heap_bytes", heap_bytes(worst).into()),
             ("threshold", threshold.into()),
-            ("largest", first.into()),
+            ("largest", first.as_str().into()),
         ]),
-        advice: advice(report, (first, most as f64 / total), &kept),
+        advice: advice(report, (&first, most as f64 / total), &kept),
         side_effects: vec!["queries that use an index are slow without it".into()],
         estimate: Some(droppable.iter().map(|index| bytes_of(index)).sum()),
         source: CHEN_2017.into(),
@@ -79,16 +81,16 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.explaining(index_bytes(worst)))
 }
 
-/// The indexes of a table that may be dropped, the largest first, and what is said of the one that is kept:
-/// that of the primary key, or else the smallest, since one at least is needed.
-fn droppable(row: &WholeTableRow) -> Option<(Vec<&IndexPart>, String)> {
+/// The indexes of a table that may be dropped, the largest first; the one that is kept, and why: that of the
+/// primary key, or else the smallest, since one at least is needed.
+fn droppable(row: &WholeTableRow) -> Option<(Vec<&IndexPart>, &IndexPart, &'static str)> {
     let mut ranked: Vec<&IndexPart> = standing(row).collect();
     ranked.sort_by_key(|index| (Reverse(bytes_of(index)), &index.name));
-    let kept = match ranked.iter().position(|index| index.name.ends_with(PRIMARY_KEY)) {
-        Some(at) => format!("{}, the primary key", ranked.remove(at).name),
-        None => format!("{}, the smallest", ranked.pop()?.name),
+    let (kept, why) = match ranked.iter().position(|index| index.name.ends_with(PRIMARY_KEY)) {
+        Some(at) => (ranked.remove(at), "the primary key"),
+        None => (ranked.pop()?, "the smallest"),
     };
-    Some((ranked, kept))
+    Some((ranked, kept, why))
 }
 
 /// What to do: what keeps an index comes before what drops it.

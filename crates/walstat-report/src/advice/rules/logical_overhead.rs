@@ -4,15 +4,16 @@
 //! Why it matters: with wal_level = logical every change of a catalog logs its command id once more, each
 //! command logs what others have to forget of catalogs (from 14 on), and rows are written whole, with their
 //! keys: that is not counted here, but in what is saved at most. Where nobody decodes, all of that is for
-//! nothing. From 5 % on it is worth a look.
+//! nothing. Messages are written whatever `wal_level` is. From 5 % on it is worth a look.
 //!
 //! What to do: `wal_level = replica` where there is no logical slot; fewer temporary tables where there is.
+//! Fewer and shorter messages, where these are a tenth of it.
 //!
 //! When to ignore it: where something decodes, and messages are how programs talk.
 //!
-//! Reference: `wal_level` in the PostgreSQL manual; `log_heap_new_cid` in its source.
+//! Reference: `wal_level` in the PostgreSQL manual; `log_heap_new_cid` and `LogLogicalMessage` in its source.
 
-use super::{Line, WAL_LEVEL, evidence, plain_finding, says_little};
+use super::{LEAST_SHARE, Line, WAL_LEVEL, evidence, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
@@ -44,6 +45,13 @@ fn check(report: &Report) -> Option<Finding> {
     let only_decoded = command_ids + invalidations;
     let bytes = only_decoded + messages;
     let found = RULE.share(report, bytes, report.totals.total_bytes)?;
+    // One of them is always a tenth.
+    let matters = |part: u64| part as f64 >= LEAST_SHARE * bytes as f64;
+    let (advises_level, advises_fewer) = (matters(only_decoded), matters(messages));
+    let saved = only_decoded + if command_ids > 0 { whole_rows(report) } else { 0 };
+    let needed = "logical replication and decoding need wal_level = logical".to_owned();
+    let decoded = "programs that decode messages get fewer".to_owned();
+    let prices = [needed].into_iter().filter(|_| advises_level);
     let finding = Finding {
         evidence: evidence([
             ("logical_ratio", found.share.into()),
@@ -52,12 +60,9 @@ fn check(report: &Report) -> Option<Finding> {
             ("invalidation_bytes", invalidations.into()),
             ("message_bytes", messages.into()),
         ]),
-        side_effects: vec!["logical replication and decoding need wal_level = logical".into()],
-        estimate: Some(if command_ids > 0 {
-            only_decoded + whole_rows(report)
-        } else {
-            only_decoded
-        }),
+        side_effects: prices.chain(advises_fewer.then_some(decoded)).collect(),
+        // Which messages are needed nobody can tell.
+        estimate: advises_level.then_some(saved),
         source: "PostgreSQL manual, wal_level".into(),
         ..plain_finding(
             &RULE,
@@ -65,10 +70,17 @@ fn check(report: &Report) -> Option<Finding> {
         )
     };
     let replica = AdvisedSetting::to(SettingChange::Lower, WAL_LEVEL, "replica");
-    let advice = [
+    let level = [
         Line::set(replica, ", if pg_replication_slots has no logical slot"),
         "walstat whatif --wal-level replica says exactly what that saves".into(),
     ];
+    let fewer = format!(
+        "fewer or shorter messages of pg_logical_emit_message, which are {} of the bytes: they are written \
+         whatever wal_level is, and whether somebody decodes them or not",
+        percent(messages as f64 / report.totals.total_bytes.max(1) as f64, 0)
+    );
+    let level = level.into_iter().filter(|_| advises_level);
+    let advice = level.chain(advises_fewer.then(|| fewer.into()));
     Some(finding.advising(advice).explaining(bytes))
 }
 
@@ -81,7 +93,11 @@ fn whole_rows(report: &Report) -> u64 {
     let new = rows.map(|row| match (row.rmgr.as_str(), row.record.as_str()) {
         ("Heap", "UPDATE" | "HOT_UPDATE") => row.sums.block_data_bytes,
         ("Heap", "INSERT") | ("Heap2", "MULTI_INSERT") => {
-            row.sums.block_data_bytes * row.sums.fpi_records / row.sums.count.max(1)
+            // In a week the product has more than 64 bits.
+            let [bytes, imaged, all] =
+                [row.sums.block_data_bytes, row.sums.fpi_records, row.sums.count.max(1)]
+                    .map(u128::from);
+            u64::try_from(bytes * imaged / all).unwrap_or(u64::MAX)
         }
         _ => 0,
     });
@@ -99,8 +115,28 @@ mod tests {
         assert!(found(5 << 20, 100 << 20));
         assert!(!found(4 << 20, 100 << 20));
         assert!(!found(14 << 20, 15 << 20));
-        let messages = check(&with_record("LogicalMessage", "MESSAGE", 50 << 20, 100 << 20));
-        assert_eq!(messages.expect("a finding").estimate, Some(0));
+    }
+
+    /// They were told to lower wal_level, at any of which messages are written.
+    #[test]
+    fn where_only_messages_count_no_wal_level_is_advised() {
+        let with = |messages: u64, command_ids: u64| {
+            let mut report = with_record("LogicalMessage", "MESSAGE", messages << 20, 100 << 20);
+            let others = with_record("Heap2", "NEW_CID", command_ids << 20, 100 << 20).records;
+            let mut rows: Vec<_> = others.into_iter().flat_map(|records| records.rows).collect();
+            report.records.iter_mut().for_each(|records| records.rows.append(&mut rows));
+            let Finding { advice, advised_settings, side_effects, estimate, .. } =
+                check(&report).expect("a finding");
+            let lowers = advice.concat().contains("wal_level = replica");
+            let fewer = advice.concat().contains("messages of pg_logical_emit_message");
+            assert_eq!(advised_settings.len(), usize::from(lowers));
+            assert_eq!(side_effects.len(), usize::from(lowers) + usize::from(fewer));
+            (lowers, fewer, estimate.map(|bytes| bytes >> 20))
+        };
+        assert_eq!(with(50, 0), (false, true, None));
+        assert_eq!(with(50, 5), (false, true, None));
+        assert_eq!(with(40, 10), (true, true, Some(10)));
+        assert_eq!(with(1, 50), (true, false, Some(50)));
     }
 
     /// A server with wal_level = replica wrote 7.64 % less where 7.19 % were promised at most.
@@ -113,6 +149,17 @@ mod tests {
         report.records.iter_mut().for_each(|records| records.rows.append(&mut rows));
         let finding = check(&report).expect("a finding");
         assert_eq!((finding.explains, finding.estimate), (Some(10 << 20), Some(12 << 20)));
+    }
+
+    /// 200 GB of rows and 10⁸ records with images are more than 64 bits multiplied.
+    #[test]
+    fn many_rows_beside_images_are_counted_too() {
+        let mut report = with_record("Heap", "INSERT", 300 << 30, 1 << 40);
+        for row in report.records.iter_mut().flat_map(|records| &mut records.rows) {
+            row.sums.block_data_bytes = 200 << 30;
+            (row.sums.count, row.sums.fpi_records) = (400_000_000, 100_000_000);
+        }
+        assert_eq!(whole_rows(&report), 50 << 30);
     }
 
     #[test]

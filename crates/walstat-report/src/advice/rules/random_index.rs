@@ -20,7 +20,7 @@
 //! Reference: Vondra, On the impact of full-page writes, 2016; RFC 9562 for UUIDv7.
 
 use super::index_cost::PRIMARY_KEY;
-use super::{MIN_ENTRIES, evidence, plain_finding};
+use super::{MIN_ENTRIES, evidence, index_label, plain_finding};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
@@ -59,30 +59,35 @@ fn check(report: &Report) -> Option<Finding> {
     let random =
         indexes.filter(|(row, index)| is_filled_by_inserts(row, index) && is_random(index));
     let images = |index: &IndexPart| index.part.numbers.fpi_bytes;
-    let mut random: Vec<&IndexPart> = random
-        .map(|(_, index)| index)
-        .filter(|index| RULE.share(report, images(index), total).is_some())
+    let mut random: Vec<(&WholeTableRow, &IndexPart)> =
+        random.filter(|(_, index)| RULE.share(report, images(index), total).is_some()).collect();
+    random.sort_by_key(|(_, index)| (Reverse(images(index)), &index.name));
+    let random: Vec<Random> = random
+        .into_iter()
+        .map(|(row, index)| Random {
+            index,
+            label: index_label(report, row, index),
+            in_order: InOrder::of(report, index),
+        })
         .collect();
-    random.sort_by_key(|index| (Reverse(images(index)), &index.name));
-    let found = RULE.share(report, random.iter().copied().map(images).sum(), total)?;
-    let in_order: Vec<InOrder> = random.iter().map(|index| InOrder::of(report, index)).collect();
-    let (worst, of_worst) = (random.first()?, in_order.first()?);
-    let names: Vec<&str> = random.iter().map(|index| index.name.as_str()).collect();
+    let found = RULE.share(report, random.iter().map(|of| images(of.index)).sum(), total)?;
+    let worst = random.first()?;
+    let names: Vec<&str> = random.iter().map(|of| of.label.as_str()).collect();
     let finding = Finding {
         severity: Severity::Warning,
         evidence: evidence([
-            ("index", worst.name.as_str().into()),
+            ("index", worst.label.as_str().into()),
             ("indexes", json!(names)),
             ("fpi_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
-            ("leaf_inserts", entries(worst).into()),
-            ("rightmost_ratio", worst.rightmost_ratio.into()),
-            ("images_an_entry", json!(images_an_entry(worst))),
-            ("leaves_if_in_order", of_worst.leaves.into()),
-            ("images_if_in_order", of_worst.images.into()),
-            ("split_bytes_more", of_worst.split_bytes_saved.into()),
+            ("leaf_inserts", entries(worst.index).into()),
+            ("rightmost_ratio", worst.index.rightmost_ratio.into()),
+            ("images_an_entry", json!(images_an_entry(worst.index))),
+            ("leaves_if_in_order", worst.in_order.leaves.into()),
+            ("images_if_in_order", worst.in_order.images.into()),
+            ("split_bytes_more", worst.in_order.split_bytes_saved.into()),
         ]),
-        advice: advice(&random, &in_order),
+        advice: advice(&random),
         side_effects: vec!["keys tell when they were made".into()],
         source: "Vondra, On the impact of full-page writes, 2016".into(),
         ..plain_finding(
@@ -95,22 +100,28 @@ fn check(report: &Report) -> Option<Finding> {
             ),
         )
     };
-    Some(finding.saving(in_order.iter().map(|index| index.saved_bytes).sum()))
+    Some(finding.saving(random.iter().map(|of| of.in_order.saved_bytes).sum()))
 }
 
-fn advice(random: &[&IndexPart], in_order: &[InOrder]) -> Vec<String> {
+/// An index with keys in random order.
+struct Random<'r> {
+    index: &'r IndexPart,
+    label: String,
+    in_order: InOrder,
+}
+
+fn advice(random: &[Random<'_>]) -> Vec<String> {
     let what = "use keys that rise with time: UUIDv7 instead of UUIDv4, a sequence, or a timestamp as the \
                 first column";
-    let told = random.iter().zip(in_order).map(|(index, in_order)| {
+    let told = random.iter().map(|Random { index, label, in_order }| {
         format!(
-            "{}: {:.2} images for each entry; keys in the order of time need {:.4}",
-            index.name,
+            "{label}: {:.2} images for each entry; keys in the order of time need {:.4}",
             images_an_entry(index),
             in_order.images as f64 / entries(index).max(1) as f64
         )
     });
-    let may_go = random.iter().filter(|index| !index.name.ends_with(PRIMARY_KEY));
-    let names: Vec<&str> = may_go.map(|index| index.name.as_str()).collect();
+    let may_go = random.iter().filter(|of| !of.index.name.ends_with(PRIMARY_KEY));
+    let names: Vec<&str> = may_go.map(|of| of.label.as_str()).collect();
     let drop = format!(
         "drop {}, if it is not unique and no query uses it (idx_scan = 0 in pg_stat_user_indexes)",
         names.join(" and ")

@@ -7,10 +7,9 @@
 //! worth a look.
 //!
 //! What to do: COPY … FREEZE for loads; VACUUM right after a large change, while its pages have their images
-//! already, and not after the next checkpoint; a larger `vacuum_freeze_min_age` for tables whose rows die
-//! before they are frozen. A table that is updated: fewer visits, and HOT updates, which leave vacuum less
-//! to do. Of a table whose rows died before this WAL no more than the images would have been saved. Never
-//! turn autovacuum off for it.
+//! already, and not after the next checkpoint. A table that is updated: fewer visits, and HOT updates, which
+//! leave vacuum less to do. Of a table whose rows died before this WAL no more than the images would have
+//! been saved. Never turn autovacuum off for it.
 //!
 //! When to ignore it: after a large delete or load that is over.
 //!
@@ -50,7 +49,8 @@ fn check(report: &Report) -> Option<Finding> {
         .iter()
         .map(|(row, _, share)| format!("{} ({})", label(report, row), percent(*share, 0)));
     let named: Vec<String> = named.collect();
-    let mut advice = cures(report, &worst);
+    let removes = removes_rows(report);
+    let mut advice = cures(report, &worst, removes);
     advice.extend(autovacuum_off(report));
     if images > 0 {
         let share = percent(images as f64 / bytes.max(1) as f64, 0);
@@ -80,7 +80,7 @@ fn check(report: &Report) -> Option<Finding> {
         ..plain_finding(&RULE, title)
     };
     let finding = finding.advising(advice);
-    Some(match saved(report, &tables.rows) {
+    Some(match saved(&tables.rows, removes) {
         0 => finding.spreading(bytes),
         saved => Finding { estimate: Some(saved), ..finding.explaining(bytes) },
     })
@@ -102,10 +102,11 @@ enum Rows {
 }
 
 impl Rows {
-    fn of(report: &Report, row: &WholeTableRow) -> Rows {
+    /// `removes`: see [`removes_rows`], which goes over the whole report.
+    fn of(row: &WholeTableRow, removes: bool) -> Rows {
         if row.updates + row.deletes > 0 {
             Rows::Changed
-        } else if row.inserts == 0 && removes_rows(report) {
+        } else if row.inserts == 0 && removes {
             Rows::DiedBefore
         } else {
             Rows::Filled
@@ -133,8 +134,8 @@ fn removes_rows(report: &Report) -> bool {
 }
 
 /// What is saved at most: of tables whose rows died before this WAL the images alone.
-fn saved(report: &Report, tables: &[WholeTableRow]) -> u64 {
-    let of_table = |row: &WholeTableRow| match Rows::of(report, row) {
+fn saved(tables: &[WholeTableRow], removes: bool) -> u64 {
+    let of_table = |row: &WholeTableRow| match Rows::of(row, removes) {
         Rows::DiedBefore => row.vacuum_fpi_bytes,
         Rows::Filled | Rows::Changed => row.vacuum_bytes,
     };
@@ -143,9 +144,9 @@ fn saved(report: &Report, tables: &[WholeTableRow]) -> u64 {
 
 /// What applies to the tables: those that are filled alone, and those whose rows die. Both where none is
 /// known.
-fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)]) -> Vec<Line> {
+fn cures(report: &Report, worst: &[(&WholeTableRow, u64, f64)], removes: bool) -> Vec<Line> {
     let named = |rows: Rows| -> Vec<String> {
-        let of = worst.iter().filter(|(row, ..)| Rows::of(report, row) == rows);
+        let of = worst.iter().filter(|(row, ..)| Rows::of(row, removes) == rows);
         of.map(|(row, ..)| label(report, row)).collect()
     };
     let of = |names: Vec<String>| match names.as_slice() {

@@ -1,7 +1,8 @@
 //! How people call the rows of who writes the WAL.
 
 use super::{
-    BlockRow, DatabaseRow, ForkRow, RelationRow, TablespaceRow, TransactionRow, WholeTableRow,
+    BlockRow, DatabaseRow, ForkRow, IndexPart, RelationRow, TablespaceRow, TransactionRow,
+    WholeTableRow,
 };
 use crate::model::Numbers;
 use crate::model::table::{Home, TableRow};
@@ -94,6 +95,48 @@ impl TableRow for WholeTableRow {
     }
 }
 
+/// An index and the table that it is of, which knows the database.
+pub(crate) struct IndexOf<'r> {
+    /// The table.
+    pub table: &'r WholeTableRow,
+    /// The index.
+    pub index: &'r IndexPart,
+}
+
+impl TableRow for IndexOf<'_> {
+    fn label(&self) -> String {
+        qualified(&self.index.schema, &self.index.name)
+    }
+
+    fn full_label(&self) -> String {
+        in_database(&self.table.database_name, self.table.database, self.label())
+    }
+
+    fn numbers(&self) -> Numbers {
+        self.index.part.numbers
+    }
+
+    fn home(&self) -> Home {
+        self.table.home()
+    }
+}
+
+impl IndexPart {
+    /// Its name in a command: with its schema, since that need not be in the `search_path`, and in quotes
+    /// where a server would read it otherwise (`quote_identifier`; no key words).
+    pub(crate) fn sql_name(&self) -> String {
+        let quoted = |name: &String| {
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+                return name.clone();
+            }
+            format!("\"{}\"", name.replace('"', "\"\""))
+        };
+        let names: Vec<String> = self.schema.iter().chain([&self.name]).map(quoted).collect();
+        names.join(".")
+    }
+}
+
 impl TableRow for DatabaseRow {
     fn label(&self) -> String {
         match (&self.database_name, self.database) {
@@ -175,6 +218,18 @@ mod tests {
             name: Some(name.into()),
             ..WholeTableRow::default()
         }
+    }
+
+    #[test]
+    fn commands_find_an_index_wherever_it_is_and_however_it_is_called() {
+        let name = |schema: Option<&str>, name: &str| {
+            let schema = schema.map(str::to_owned);
+            IndexPart { schema, name: name.into(), ..IndexPart::default() }.sql_name()
+        };
+        assert_eq!(name(Some("app_2"), "words"), "app_2.words");
+        assert_eq!(name(None, "words"), "words");
+        assert_eq!(name(Some("App"), "User_email_key"), "\"App\".\"User_email_key\"");
+        assert_eq!(name(Some("a"), "2\"x"), "a.\"2\"\"x\"");
     }
 
     #[test]
