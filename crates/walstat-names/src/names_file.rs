@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(lines, ["names:1", "names:3", "names:3", "names:3"], "{warnings:?}");
     }
 
-    /// The lines before a row are not counted anew for each row.
+    /// Were the lines before a row counted anew for each row, this would take minutes.
     #[test]
     fn a_long_list_of_json_names_the_line_of_its_last_row() {
         const ROWS: u64 = 100_000;
@@ -219,10 +219,8 @@ mod tests {
         let texts =
             [format!("[\n{rows}]"), format!("{{\n\"names\": [{rows}]}}"), mapping("relations")];
         for (text, line) in texts.into_iter().zip([ROWS + 1, ROWS + 1, ROWS + 2]) {
-            let begun = std::time::Instant::now();
             let (_, warnings) = parsed(text);
             assert!(warnings[0].starts_with(&format!("names:{line}: ")), "{warnings:?}");
-            assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
         }
     }
 

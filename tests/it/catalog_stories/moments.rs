@@ -1,7 +1,6 @@
 //! What the catalogs say at a moment, and what transactions have done to them by then.
 
 use super::story::{Class, Story, class_file, file};
-use std::time::{Duration, Instant};
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::CatalogTable;
 use walstat_format::lsn::Lsn;
@@ -197,18 +196,13 @@ fn a_row_with_many_versions_is_found_at_each_moment() {
     let mut history = history(&story);
     history.advance(Lsn(0));
     history.ended(&[1000], Some(true));
-    let begun = Instant::now();
     for (place, xid) in &moments {
         history.advance(*place);
         history.ended(&[*xid], Some(true));
         is_at(&mut history, *xid);
     }
     moments.iter().for_each(|(_, xid)| is_at(&mut history, *xid));
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
 }
-
-/// Where nothing but an eternity is too long.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The version of a moment is the one that this transaction made.
 #[track_caller]
