@@ -78,19 +78,14 @@ fn official(server: &Server, wal: &Path, line: &Value, switch: Option<&str>) -> 
     }
 }
 
-/// The same of a part of one timeline.
+/// The same of a part of one timeline. The first segment is named: else pg_waldump takes the size of segments from
+/// any file, and one that the server has made for later has none.
 fn counted(server: &Server, wal: &Path, timeline: u32, (start, end): (&str, &str)) -> [u64; 4] {
     let mut tool = server.command("pg_waldump");
-    tool.args(["--stats", "-p"]).arg(wal);
-    tool.args(["-s", start, "-e", end, "-t", &timeline.to_string()]);
-    let (mut text, mut error) = (String::new(), String::new());
-    // It takes the segment size from any file: one that the server is just making has none yet.
-    wait("pg_waldump meets a segment that is there", || {
-        let output = tool.output().expect("pg_waldump runs");
-        text = String::from_utf8_lossy(&output.stdout).into_owned();
-        error = String::from_utf8_lossy(&output.stderr).into_owned();
-        !error.contains("WAL segment size must be")
-    });
+    tool.args(["--stats", "-p"]).arg(wal).args(["-s", start, "-e", end]);
+    let output = tool.arg(segment(wal, timeline, start)).output().expect("pg_waldump runs");
+    let [text, error] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let total = text.lines().find(|line| line.starts_with("Total"));
     let total = total.unwrap_or_else(|| panic!("{start} to {end}: {error}"));
     let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -137,6 +132,16 @@ fn number(lsn: &str) -> u64 {
     let (high, low) = lsn.trim().split_once('/').expect("an LSN");
     let hex = |text| u64::from_str_radix(text, 16).expect("a number");
     hex(high) << 32 | hex(low)
+}
+
+/// The name of the segment in which an LSN lies; all segments are whole files.
+fn segment(wal: &Path, timeline: u32, lsn: &str) -> String {
+    let files =
+        fs::read_dir(wal).expect("a folder").filter_map(|entry| entry.ok()?.metadata().ok());
+    let bytes = files.filter(|file| file.is_file()).map(|file| file.len()).max();
+    let (bytes, of_id) = (bytes.expect("a segment"), 1 << 32);
+    let (id, place) = (number(lsn) / of_id, number(lsn) % of_id);
+    format!("{timeline:08X}{id:08X}{:08X}", place / bytes)
 }
 
 fn reaches(line: &Value, lsn: &str) -> bool {
