@@ -5,8 +5,7 @@
 //! Only what redo of a type reads whatever else the record says is asked for. The ids and forks of each type
 //! stand in `rmgr-names.tsv`.
 
-use super::{BlockRef, Parts, one_image, usual, walk_any};
-use crate::block::BodyFault;
+use super::{BlockRef, Parts, USUAL_HEAD_BYTES, one_image, usual, walk_any};
 use crate::version::Version;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +14,8 @@ use serde::{Deserialize, Serialize};
 const IN_MAIN: u16 = 0x00FF;
 /// Blocks 0 and 1 are in the main fork or in that of unlogged relations, a bit each.
 const IN_INIT: u16 = 0x0300;
+/// The lowest bit of each.
+const IN_FIRST: u64 = 0x0101;
 /// Block 0 is one of the visibility map.
 const MAP_0: u16 = 0x0400;
 /// Each reference names a relation and a block.
@@ -52,7 +53,8 @@ impl Referred {
     #[inline(always)]
     fn and(self, block: &BlockRef) -> Referred {
         let has = match block.fork {
-            0 => bit(block.id, IN_MAIN) | bit(block.id, IN_INIT),
+            // The bits of both, at once.
+            0 => (IN_FIRST << block.id) as u16 & (IN_MAIN | IN_INIT),
             2 => bit(block.id, MAP_0),
             3 => bit(block.id, IN_INIT),
             _ => 0,
@@ -142,27 +144,42 @@ impl NeededBlocks {
     }
 }
 
-/// Walks over the parts of a record as [`super::walk`] does, and says what its references are like.
+/// Walks over the parts of a record as [`super::walk`] does; `None`: they make no sense, or its references are
+/// not what is needed. The usual forms refer to nothing, or to a block 0 in the main fork.
 #[inline(always)]
-pub fn walk_referred(
+pub fn walk_needed(
     head: &[u8],
     total_bytes: u32,
     version: &Version,
-) -> Result<(Parts, Referred), BodyFault> {
-    match usual(head, total_bytes).or_else(|| one_image(head, total_bytes, version)) {
-        Some((parts, None)) => Ok((parts, Referred::NOTHING)),
-        Some((parts, Some(_))) => Ok((parts, Referred::FIRST)),
-        None => {
-            let mut referred = Referred::NOTHING;
-            let note = |block: &BlockRef| referred = referred.and(block);
-            // Field by field: whole, it would lie in memory, for the usual forms too.
-            let Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count, head_bytes } =
-                walk_any(head, total_bytes, version, note)?;
-            let parts =
-                Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count, head_bytes };
-            Ok((parts, referred))
-        }
+    needed: NeededBlocks,
+) -> Option<Parts> {
+    if let Some((parts, _)) = usual(head, total_bytes) {
+        // To ask the reference itself whether it is there has it built in memory.
+        let has_block = parts.head_bytes as usize == USUAL_HEAD_BYTES;
+        let referred = if has_block { Referred::FIRST } else { Referred::NOTHING };
+        return needed.are_met_by(referred).then_some(parts);
     }
+    if let Some((parts, _)) = one_image(head, total_bytes, version) {
+        return needed.are_met_by(Referred::FIRST).then_some(parts);
+    }
+    // Field by field: whole, it would lie in memory, for the usual forms too.
+    let Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count, head_bytes } =
+        walk_any_needed(head, total_bytes, version, needed)?;
+    Some(Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count, head_bytes })
+}
+
+/// The same of a record of any form.
+#[inline(never)]
+fn walk_any_needed(
+    head: &[u8],
+    total_bytes: u32,
+    version: &Version,
+    needed: NeededBlocks,
+) -> Option<Parts> {
+    let mut referred = Referred::NOTHING;
+    let note = |block: &BlockRef| referred = referred.and(block);
+    let parts = walk_any(head, total_bytes, version, note).ok()?;
+    needed.are_met_by(referred).then_some(parts)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 use super::observe::{Observe, Shown};
 use super::page_buffer::Page;
 use super::scope::Scope;
-use walstat_format::block::needed::walk_referred;
+use walstat_format::block::needed::walk_needed;
 use walstat_format::body::Body;
 use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
@@ -227,11 +227,9 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };
-            let walked = walk_referred(bytes, header.total_bytes, version);
-            let Ok((parts, referred)) = walked else { break };
-            if !usual_types.has(head, referred) {
-                break;
-            }
+            let needed = usual_types.needed(head);
+            let walked = walk_needed(bytes, header.total_bytes, version, needed);
+            let Some(parts) = walked else { break };
             let end = Lsn(lsn.0 + total as u64);
             let body = Body::in_one_piece(bytes);
             let record = Record { lsn, end, header, parts, version, body };
@@ -279,8 +277,9 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
         let header = RecordHeader::parse(start);
         let lsn = self.lsn(at);
         let total_bytes = header.total_bytes;
-        let (parts, referred) = walk_referred(head, total_bytes, version).ok()?;
-        if !scope.usual_types.has(start, referred) || !header.follows(self.previous) {
+        let needed = scope.usual_types.needed(start);
+        let parts = walk_needed(head, total_bytes, version, needed)?;
+        if !header.follows(self.previous) {
             return None;
         }
         if total_bytes - parts.head_bytes == parts.main_data_bytes {

@@ -208,7 +208,7 @@ impl Run {
         self.first_in_range.get_or_insert(lsn);
         let referred = Referred::to(record.blocks());
         let head = record.body.head.first_chunk();
-        if head.is_none_or(|head| !scope.usual_types.has(head, referred)) {
+        if head.is_none_or(|head| !scope.usual_types.needed(head).are_met_by(referred)) {
             self.problems.extend(minimal_level(record));
             self.claims.note(record, torn);
         }

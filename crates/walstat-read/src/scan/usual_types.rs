@@ -2,7 +2,7 @@
 //! which redo asks for, but for types that are looked into one by one, since recovery may end at them.
 
 use std::sync::OnceLock;
-use walstat_format::block::needed::{NeededBlocks, Referred};
+use walstat_format::block::needed::NeededBlocks;
 use walstat_format::payload::xlog;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 use walstat_format::rmgr::{XLOG, is_replayed, needed_blocks};
@@ -43,12 +43,12 @@ impl UsualTypes {
         OF_RELEASES[release.unwrap_or_default()].get_or_init(|| UsualTypes::new(version))
     }
 
-    /// Whether the record with this header and these references is of one of them, and refers to the blocks
-    /// that it has to: `xl_info` and `xl_rmid` are loaded as one number.
+    /// The blocks that the record with this header has to refer to: `xl_info` and `xl_rmid` are loaded as one
+    /// number.
     #[inline(always)]
-    pub(super) fn has(&self, header: &[u8; RECORD_HEADER_BYTES], referred: Referred) -> bool {
+    pub(super) fn needed(&self, header: &[u8; RECORD_HEADER_BYTES]) -> NeededBlocks {
         let [.., info, rmgr, _, _, _, _, _, _] = *header;
-        self.0[usize::from(u16::from_le_bytes([info, rmgr]) >> 4)].are_met_by(referred)
+        self.0[usize::from(u16::from_le_bytes([info, rmgr]) >> 4)]
     }
 }
 
