@@ -32,6 +32,7 @@ use walstat_report::baseline::Baseline;
 use walstat_report::budget::Budgets;
 use walstat_report::build::Request;
 use walstat_report::check::{Criteria, judge};
+use walstat_report::contradicting::contradicting;
 use walstat_report::gap::Gap;
 use walstat_report::known::Known;
 use walstat_report::model::checked::Verdict;
@@ -165,7 +166,7 @@ fn read_and_judge(
     // A backup is not restored across a gap, whoever accepts it.
     let problems = [&gathered.scanned.problems[..], &accepted].concat();
     let end = gathered.scanned.ending.lsn;
-    let (backups, reach) = gathered.restore.clone();
+    let (backups, (reach, _)) = gathered.restore.clone();
     let replacing = gathered.scanned.claims.replacing().to_vec();
     let mut draft = assemble(gathered, &request, &ReportOptions::default());
     draft.report.thresholds.clone_from(&limits.thresholds);
@@ -239,6 +240,8 @@ fn gather(
     if range.start.is_none() && range.since.is_none() {
         scanned.problems.extend(lost_start(&plan));
     }
+    let (_, (_, contradictions)) = scanned.observer.restore.clone().unwrap_or_default();
+    scanned.problems.extend(contradicting(&plan, &contradictions));
     Ok((Gathered::of(paths, plan, scanned, known), filters, round))
 }
 

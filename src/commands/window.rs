@@ -21,6 +21,7 @@ use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
 use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
+use walstat_report::contradicting::contradicting;
 use walstat_report::model::view::View;
 use walstat_report::model::window::{TimelineRow, Window};
 use walstat_report::model::{CommandName, Unreadable};
@@ -143,12 +144,15 @@ fn look(
     let window = RecoveryWindow::new(target.cloned(), places.collect());
     let prototype: Noted = (Statistics::default(), (RestoreInput::default(), window));
     let read = read::read_in(source, found, None, &Filters::default(), &Observer::new(prototype))?;
-    Ok(read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default()))
+    let mut read = read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default());
+    let (_, ((_, (_, contradictions)), _)) = &read.scanned.observer;
+    read.scanned.problems.extend(contradicting(&read.plan, contradictions));
+    Ok(read)
 }
 
 fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)>) -> Window {
     let Read { plan, scanned, .. } = read;
-    let (_, ((backups, reach), noted)) = &scanned.observer;
+    let (_, ((backups, (reach, _)), noted)) = &scanned.observer;
     let (problems, replacing) = (&scanned.problems, scanned.claims.replacing());
     let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending.lsn };
     let (first, ending) = (scanned.first, scanned.ending.kind);

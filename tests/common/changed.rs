@@ -28,20 +28,28 @@ pub struct Stretch {
 
 /// Where the parts of a record are.
 #[derive(Debug, Default)]
-struct Places {
-    blocks: Vec<BlockPlace>,
+pub struct Places {
+    /// Its blocks.
+    pub blocks: Vec<BlockPlace>,
     /// The length of the main data, and how many bytes say it.
     main_length: Option<(usize, usize)>,
-    main: Range<usize>,
+    /// The main data.
+    pub main: Range<usize>,
 }
 
+/// Where the parts of a block reference are.
 #[derive(Debug, Clone)]
-struct BlockPlace {
-    /// Its flags are at this place, and its length behind them.
-    flags: usize,
-    relation: Option<usize>,
-    number: usize,
-    data: Range<usize>,
+pub struct BlockPlace {
+    /// Its flags are at this place, its id before and its length behind them.
+    pub flags: usize,
+    /// The relation.
+    pub relation: Option<usize>,
+    /// The block number.
+    pub number: usize,
+    /// Its image, empty if it has none.
+    pub image: Range<usize>,
+    /// Its data.
+    pub data: Range<usize>,
 }
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
@@ -78,6 +86,21 @@ impl Stretch {
         let mut changed = self.clone();
         let told = (0..count).map(|_| changed.change(&mut random)).collect();
         (changed.disk, told)
+    }
+
+    /// The same with a change of one record, the first one that `change` takes, and where it lies.
+    pub fn with(
+        &self,
+        change: impl Fn(&mut Vec<u8>, &Places) -> Option<()>,
+    ) -> Option<(Disk, Lsn)> {
+        (0..self.records.len()).find_map(|index| {
+            let (lsn, mut bytes) = self.records[index].clone();
+            let places = self.places(&bytes);
+            change(&mut bytes, &places)?;
+            let mut changed = self.clone();
+            changed.write(index, bytes);
+            Some((changed.disk, lsn))
+        })
     }
 
     fn places(&self, bytes: &[u8]) -> Places {
@@ -299,6 +322,7 @@ impl Places {
         }
         let mut data = at;
         for (block, image) in places.blocks.iter_mut().zip(lengths) {
+            block.image = data..data + image;
             data += image;
             block.data = data..data + block.data.len();
             data = block.data.end;
@@ -320,7 +344,7 @@ impl Places {
         }
         let relation = (flags & 0x80 == 0).then_some(end);
         end += if relation.is_some() { 12 } else { 0 };
-        let block = BlockPlace { flags: at + 1, relation, number: end, data: 0..data };
+        let block = BlockPlace { flags: at + 1, relation, number: end, image: 0..0, data: 0..data };
         (end + 4 <= bytes.len()).then_some((block, image, end + 4))
     }
 }

@@ -7,6 +7,8 @@ use walstat_format::version::Version;
 pub const XLOG: u8 = 0;
 /// Resource manager `Transaction`.
 pub const TRANSACTION: u8 = 1;
+/// Resource manager `Heap2`.
+pub const HEAP2: u8 = 9;
 /// Resource manager `Heap`.
 pub const HEAP: u8 = 10;
 
@@ -139,7 +141,12 @@ impl Rec {
         Rec { rmgr, info, xid: 700, main: pattern(main_bytes), ..Rec::default() }
     }
 
-    /// `Heap/INSERT` with so many bytes of main data.
+    /// `Heap2/NEW_CID` with so many bytes of main data: of all releases, and it refers to no block.
+    pub fn data(main_bytes: usize) -> Rec {
+        Rec::new(HEAP2, 0x70, main_bytes)
+    }
+
+    /// `Heap/INSERT` with so many bytes of main data, to which its block is added.
     pub fn insert(main_bytes: usize) -> Rec {
         Rec::new(HEAP, 0x00, main_bytes)
     }
@@ -162,11 +169,11 @@ impl Rec {
         record
     }
 
-    /// `Heap/INSERT` of `total` bytes in all: 27 to 281, or 285 and more.
+    /// [`Rec::data`] of `total` bytes in all: 27 to 281, or 285 and more.
     pub fn sized(total: usize) -> Rec {
         match total {
-            27..=281 => Rec::insert(total - 26),
-            285.. => Rec::insert(total - 29),
+            27..=281 => Rec::data(total - 26),
+            285.. => Rec::data(total - 29),
             _ => panic!("no record with main data alone has {total} bytes"),
         }
     }

@@ -7,7 +7,7 @@ mod ranges;
 
 use crate::common::builder::{Form, Wal};
 use crate::common::disk::Disk;
-use crate::common::record::{Block, HEAP, Image, Rec};
+use crate::common::record::{Block, HEAP, Image, Rec, XLOG};
 use crate::common::{ALL, Ask, json, kinds, naive, read, row};
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn ends(report: &Report, kind: &str, lsn: u64) {
 /// WAL with one record at its head.
 fn begun(form: Form) -> Wal {
     let mut wal = Wal::new(form, 3);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal
 }
 
@@ -68,9 +68,9 @@ fn a_record_header_is_read_across_a_page_edge() {
         let mut wal = begun(Form::of(version.name).pages_of(page));
         for room in [8, 16, 24, 32] {
             wal.leave(room);
-            wal.add(&Rec::insert(100));
+            wal.add(&Rec::data(100));
             wal.leave(room);
-            wal.add(&Rec::insert(1));
+            wal.add(&Rec::data(1));
         }
         whole(wal);
     }
@@ -81,10 +81,10 @@ fn a_record_may_end_with_the_last_byte_of_a_page_or_segment() {
     for page in [1024, 2048, 4096, 8192, 16384, 32768, 65536] {
         let mut wal = begun(Form::of("16").pages_of(page));
         wal.leave(0);
-        wal.add(&Rec::insert(100));
+        wal.add(&Rec::data(100));
         wal.leave(0);
         wal.leave_in_segment(0);
-        wal.add(&Rec::insert(3));
+        wal.add(&Rec::data(3));
         whole(wal);
     }
 }
@@ -94,7 +94,7 @@ fn a_record_header_is_read_across_a_segment_edge() {
     let mut wal = begun(Form::of("9.5"));
     for room in [8, 16, 24] {
         wal.leave_in_segment(room);
-        wal.add(&Rec::insert(100));
+        wal.add(&Rec::data(100));
     }
     whole(wal);
 }
@@ -105,12 +105,12 @@ fn a_record_may_be_longer_than_two_segments() {
         let mut wal = begun(Form::of("14").pages_of(page));
         let lengths = [1_100_000, 2_600_000];
         for bytes in lengths {
-            wal.add(&Rec::insert(bytes));
-            wal.add(&Rec::insert(5));
+            wal.add(&Rec::data(bytes));
+            wal.add(&Rec::data(5));
         }
         let report = whole(wal);
-        let inserts = row(&report, "Heap", "INSERT").sums;
-        assert_eq!(inserts.main_data_bytes, 40 + 3_700_000 + 10);
+        let data = row(&report, "Heap2", "NEW_CID").sums;
+        assert_eq!(data.main_data_bytes, 40 + 3_700_000 + 10);
     }
 }
 
@@ -119,16 +119,16 @@ fn segments_of_other_sizes_are_read() {
     let form = Form { segment: 4 << 20, ..Form::of("12") };
     let mut wal = begun(form);
     wal.leave_in_segment(16);
-    wal.add(&Rec::insert(1000));
+    wal.add(&Rec::data(1000));
     assert_eq!(whole(wal).input.segment_bytes, 4 << 20);
 }
 
 #[test]
 fn positions_beyond_four_gigabytes_are_read() {
     let mut wal = Wal::new(Form::of("18"), 4095);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.leave_in_segment(8);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     let at = wal.at();
     assert!(at > 1 << 32);
     ends(&whole(wal), "zeroed", at);
@@ -136,22 +136,27 @@ fn positions_beyond_four_gigabytes_are_read() {
 
 // ---- the parts of a record ----
 
+/// `XLOG/NOOP`, of which nobody asks anything.
+fn noop(main_bytes: usize) -> Rec {
+    Rec::new(XLOG, 0x20, main_bytes)
+}
+
 #[test]
 fn lengths_at_their_limits_are_read() {
     let mut wal = begun(Form::of("15"));
     for main in [1, 255, 256, 65535, 65536] {
-        wal.add(&Rec::new(HEAP, 0x10, main));
+        wal.add(&noop(main));
     }
-    wal.add(&Rec { long_length: true, ..Rec::new(HEAP, 0x10, 5) });
+    wal.add(&Rec { long_length: true, ..noop(5) });
     wal.add(&Rec::new(HEAP, 0x20, 0).block(Block::new(0).data(65535)));
     // No page is longer than that.
     let image = Image { bytes: 32768, hole: None, compressed: true, apply: true };
     wal.add(&Rec::new(HEAP, 0x20, 3).block(Block::new(0).data(1).image(image)));
     let report = whole(wal);
-    let deletes = row(&report, "Heap", "DELETE").sums;
+    let noops = row(&report, "XLOG", "NOOP").sums;
     let main = 1 + 255 + 256 + 65535 + 65536 + 5;
-    assert_eq!((deletes.count, deletes.main_data_bytes, deletes.block_data_bytes), (6, main, 0));
-    assert_eq!(deletes.header_bytes, 6 * 24 + 2 * 2 + 4 * 5);
+    assert_eq!((noops.count, noops.main_data_bytes, noops.block_data_bytes), (6, main, 0));
+    assert_eq!(noops.header_bytes, 6 * 24 + 2 * 2 + 4 * 5);
     let updates = row(&report, "Heap", "UPDATE").sums;
     assert_eq!((updates.block_data_bytes, updates.fpi_bytes), (65536, 32768));
 }
@@ -184,7 +189,7 @@ fn every_combination_in_a_block_header_is_read() {
         let mut wal = begun(Form::of(release));
         let mut expected = Sums::default();
         for block in combinations() {
-            wal.add(&Rec::new(HEAP, 0x10, 8).block(Block::new(1).data(2)).block(block));
+            wal.add(&noop(8).block(Block::new(1).data(2)).block(block));
             expected.count += 1;
             expected.block_data_bytes += 2 + u64::from(block.data);
             let Some(image) = block.image else { continue };
@@ -196,7 +201,7 @@ fn every_combination_in_a_block_header_is_read() {
                 if image.compressed { 8192 - hole } else { u64::from(image.bytes) };
         }
         let report = whole(wal);
-        let found = row(&report, "Heap", "DELETE").sums;
+        let found = row(&report, "XLOG", "NOOP").sums;
         assert_eq!(found.count, 256);
         assert_eq!(found.block_data_bytes, expected.block_data_bytes, "{release}");
         assert_eq!((found.fpi_count, found.fpi_records), (128, expected.fpi_records));
@@ -221,9 +226,9 @@ fn a_record_may_have_33_blocks_and_gaps_between_their_ids() {
 fn origins_are_read_in_all_releases() {
     for version in &VERSIONS {
         let mut wal = begun(Form::of(version.name));
-        wal.add(&Rec { origin: Some(7), ..Rec::new(HEAP, 0x10, 4) });
+        wal.add(&Rec { origin: Some(7), ..noop(4) });
         let report = whole(wal);
-        assert_eq!(row(&report, "Heap", "DELETE").sums.header_bytes, 24 + 3 + 2);
+        assert_eq!(row(&report, "XLOG", "NOOP").sums.header_bytes, 24 + 3 + 2);
     }
 }
 
@@ -232,7 +237,7 @@ fn is_believed(release: &str, record: &Rec, problem: &str) -> bool {
     let mut wal = begun(Form::of(release));
     let lsn = wal.add(record);
     wal.leave(0);
-    wal.add(&Rec::insert(4));
+    wal.add(&Rec::data(4));
     let around = wal.records.len() as u64 - 1;
     let report = read_in(wal.finish().write().path(), &ALL);
     if report.problems.is_empty() {
@@ -264,7 +269,7 @@ fn resource_managers_are_those_of_the_release() {
 
 #[test]
 fn the_toplevel_xid_is_known_from_14_on() {
-    let record = Rec { toplevel_xid: Some(700), ..Rec::new(HEAP, 0x10, 4) };
+    let record = Rec { toplevel_xid: Some(700), ..noop(4) };
     for (release, known) in [("9.5", false), ("13", false), ("14", true), ("19", true)] {
         assert_eq!(is_believed(release, &record, "record_body"), known, "{release}");
     }
@@ -295,7 +300,7 @@ fn switch_behind(mut wal: Wal) {
     wal.switch();
     let end = wal.at();
     ends(&whole(wal.clone()), "switch", end);
-    wal.add(&Rec::insert(9));
+    wal.add(&Rec::data(9));
     let end = wal.at();
     ends(&whole(wal), "zeroed", end);
 }
@@ -324,7 +329,7 @@ fn a_switch_may_stand_at_the_end_of_a_segment() {
 fn a_switch_in_the_first_record_empties_the_segment() {
     let mut wal = Wal::new(Form::of("15"), 8);
     wal.switch();
-    wal.add(&Rec::insert(9));
+    wal.add(&Rec::data(9));
     let books = whole(wal).books;
     assert_eq!(books.switch_bytes, (1 << 20) - 40 - 24);
 }
@@ -334,10 +339,10 @@ fn a_replaced_record_is_no_damage() {
     for (release, room) in [("9.6", 2000), ("14", 8), ("18", 16), ("19", 24)] {
         let mut wal = begun(Form::of(release));
         wal.leave(room);
-        wal.tear(&Rec::insert(40_000), 3);
+        wal.tear(&Rec::data(40_000), 3);
         let torn = room + 2 * (8192 - 24);
         wal.overwrite();
-        wal.add(&Rec::insert(9));
+        wal.add(&Rec::data(9));
         let report = whole(wal);
         assert_eq!(report.books.overwritten_bytes, torn, "{release}");
         assert_eq!(row(&report, "XLOG", "OVERWRITE_CONTRECORD").sums.count, 1, "{release}");
@@ -348,9 +353,9 @@ fn a_replaced_record_is_no_damage() {
 fn a_record_may_be_replaced_in_the_next_segment() {
     let mut wal = begun(Form::of("16"));
     wal.leave_in_segment(96);
-    wal.tear(&Rec::insert(40_000), 1);
+    wal.tear(&Rec::data(40_000), 1);
     wal.overwrite();
-    wal.add(&Rec::insert(9));
+    wal.add(&Rec::data(9));
     assert_eq!(whole(wal).books.overwritten_bytes, 96);
 }
 
@@ -402,7 +407,7 @@ fn old_content_ends_wal() {
     for room in [0, 64] {
         let mut wal = begun(Form::of("16"));
         wal.leave_in_segment(0);
-        wal.add(&Rec::insert(300));
+        wal.add(&Rec::data(300));
         wal.leave(room);
         let (end, next_page) = (wal.at(), wal.at().next_multiple_of(8192));
         let report = sound(&wal.finish().stale_from(Lsn(next_page), 3), &ALL);
@@ -425,7 +430,7 @@ fn a_file_may_end_anywhere() {
     let mut wal = begun(Form::of("16"));
     wal.leave(0);
     let page_edge = wal.at();
-    let inside = wal.add(&Rec::insert(10_000)).0;
+    let inside = wal.add(&Rec::data(10_000)).0;
     let disk = wal.finish();
     let cut = |lsn| sound(&disk.clone().cut(Lsn(lsn)), &ALL);
     ends(&cut(page_edge), "partial_page", page_edge);
@@ -440,7 +445,7 @@ fn a_record_may_be_incomplete_in_every_way() {
     let mut wal = begun(Form::of("16"));
     wal.leave_in_segment(0);
     wal.leave(200);
-    let lsn = wal.add(&Rec::insert(20_000));
+    let lsn = wal.add(&Rec::data(20_000));
     let next_page = Lsn(lsn.0.next_multiple_of(8192));
     let disk = wal.finish();
     let mut zero = disk.clone();
@@ -452,14 +457,14 @@ fn a_record_may_be_incomplete_in_every_way() {
 
     let mut wal = begun(Form::of("16"));
     wal.leave_in_segment(200);
-    let lsn = wal.add(&Rec::insert(20_000));
+    let lsn = wal.add(&Rec::data(20_000));
     ends(&sound(&wal.finish().without(4), &ALL), "incomplete_record", lsn.0);
 }
 
 #[test]
 fn a_last_record_over_two_sectors_may_be_torn() {
     let mut wal = begun(Form::of("16"));
-    let lsn = wal.add(&Rec::insert(3000));
+    let lsn = wal.add(&Rec::data(3000));
     let mut disk = wal.finish();
     disk.at(Lsn(lsn.0 + 1024), 2000).fill(0);
     let report = read_in(disk.write().path(), &ALL);
@@ -474,9 +479,9 @@ fn the_header_of_a_last_record_over_two_sectors_may_be_torn() {
     for there in [8, 16] {
         let mut wal = begun(Form::of("16"));
         while wal.next().0 % 512 != 512 - there {
-            wal.add(&Rec::insert(1));
+            wal.add(&Rec::data(1));
         }
-        let lsn = wal.add(&Rec::insert(300));
+        let lsn = wal.add(&Rec::data(300));
         let mut disk = wal.finish();
         disk.at(Lsn(lsn.0 + there), 500).fill(0);
         let report = read_in(disk.write().path(), &ALL);
@@ -488,7 +493,7 @@ fn the_header_of_a_last_record_over_two_sectors_may_be_torn() {
 #[test]
 fn a_last_record_in_one_sector_is_not_torn_but_damaged() {
     let mut wal = begun(Form::of("16"));
-    let lsn = wal.add(&Rec::insert(100));
+    let lsn = wal.add(&Rec::data(100));
     let mut disk = wal.finish();
     disk.at(Lsn(lsn.0 + 60), 1)[0] ^= 1;
     let report = read_in(disk.write().path(), &ALL);
@@ -499,7 +504,7 @@ fn a_last_record_in_one_sector_is_not_torn_but_damaged() {
 #[test]
 fn a_timeline_ends_where_a_newer_one_branches_off() {
     let mut wal = begun(Form::of("16"));
-    wal.add(&Rec::insert(100));
+    wal.add(&Rec::data(100));
     let end = wal.at();
     let directory = wal.finish().write();
     let line = format!("1\t{}\tno recovery target specified\n", Lsn(end));

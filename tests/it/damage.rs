@@ -131,11 +131,11 @@ fn short_segment() -> Sound {
     let mut random = Xorshift::new(5);
     let mut some = |wal: &mut Wal, until: u64| {
         while wal.at() < (5 << 20) + until {
-            wal.add(&Rec::insert(1 + random.below(300) as usize));
+            wal.add(&Rec::data(1 + random.below(300) as usize));
         }
     };
     some(&mut wal, 8192 - 2000);
-    wal.add(&Rec::insert(9_000));
+    wal.add(&Rec::data(9_000));
     some(&mut wal, SHORT - 2000);
     wal.switch();
     // Behind the last switch the file may be short.
@@ -182,7 +182,7 @@ static FULL: LazyLock<Sound> = LazyLock::new(|| {
     let mut wal = Wal::new(Form::of("15"), 5);
     let mut random = Xorshift::new(6);
     while wal.at() < (8 << 20) - 20_000 {
-        wal.add(&Rec::insert(1 + random.below(12_000) as usize));
+        wal.add(&Rec::data(1 + random.below(12_000) as usize));
     }
     Sound::new(wal.finish())
 });

@@ -33,14 +33,14 @@ fn built(release: &str, page: u64) -> Disk {
     let image = Image { bytes: 500, hole: Some((60, 1000)), compressed: true, apply: true };
     for _ in 0..3 {
         for size in [1, 30, 255, 256, 3000, 20_000] {
-            wal.add(&Rec::insert(size));
+            wal.add(&Rec::data(size));
             wal.add(&Rec::insert(size).block(Block::new(0).data(20).image(image)));
         }
         wal.leave(8);
-        wal.add(&Rec::insert(90));
+        wal.add(&Rec::data(90));
         wal.switch();
     }
-    wal.add(&Rec::insert(10));
+    wal.add(&Rec::data(10));
     wal.finish()
 }
 

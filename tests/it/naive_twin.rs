@@ -11,9 +11,12 @@ use crate::support::fixtures::sample;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
+use walstat_format::block::needed::ReferenceFault;
+use walstat_format::block::{Blocks, walk};
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr;
 use walstat_format::version::VERSIONS;
+use walstat_format::version::Version;
 use walstat_report::model::Report;
 
 /// What is done next in making WAL.
@@ -122,10 +125,34 @@ fn any_record(random: &mut Xorshift, form: &Form) -> Rec {
     }
     record.origin = (random.below(8) == 0).then_some(3);
     record.toplevel_xid = (form.version.toplevel_xid && random.below(8) == 0).then_some(9);
+    let mut record = with_needed(record, form.version);
     if record.blocks.is_empty() && record.main.is_empty() {
         record.main = vec![1];
     }
     record
+}
+
+/// The same with the blocks that redo reads, in the forks where it expects them.
+fn with_needed(mut record: Rec, version: &'static Version) -> Rec {
+    let needed = rmgr::needed_blocks(record.rmgr, record.info, version);
+    loop {
+        let bytes = record.encode(version, 0);
+        let parts = walk(&bytes, bytes.len() as u32, version, |_| ()).expect("sound headers");
+        match needed.fault(Blocks::of(&bytes, parts.head_bytes, version)) {
+            None => return record,
+            Some(ReferenceFault::Missing(id)) => {
+                let at = record.blocks.iter().take_while(|block| block.id < id).count();
+                record.blocks.insert(at, Block::new(id));
+            }
+            Some(ReferenceFault::Fork(id, _)) => {
+                let is_visible = (record.rmgr, record.info & 0x70) == (rmgr::HEAP2, 0x40);
+                let fork = if is_visible && id == 0 { 2 } else { 0 };
+                let blocks = record.blocks.iter_mut().filter(|block| block.id == id);
+                blocks.for_each(|block| block.fork = fork);
+            }
+            Some(fault) => panic!("{fault:?}"),
+        }
+    }
 }
 
 fn any_block(random: &mut Xorshift, id: u8, first: bool) -> Block {
@@ -155,13 +182,13 @@ fn take(step: &Step, wal: &mut Wal) {
                 wal.add(&record);
             }
         }
-        Step::LargeTransactions(bytes) => drop(wal.add(&Rec::insert(bytes as usize))),
+        Step::LargeTransactions(bytes) => drop(wal.add(&Rec::data(bytes as usize))),
         Step::Leave(eights) => wal.leave(u64::from(eights) * 8),
         Step::LeaveInSegment(eights) => wal.leave_in_segment(u64::from(eights) * 8),
         Step::Switch => drop(wal.switch()),
         Step::Overwrite => {
-            wal.add(&Rec::insert(10));
-            wal.tear(&Rec::insert(150_000), 2);
+            wal.add(&Rec::data(10));
+            wal.tear(&Rec::data(150_000), 2);
             wal.overwrite();
         }
         Step::Shutdown => drop(wal.add(&Rec::shutdown())),
@@ -172,7 +199,7 @@ fn take(step: &Step, wal: &mut Wal) {
 fn build(case: &Case) -> (Disk, Lsn) {
     let form = Form::of(VERSIONS[case.release].name).pages_of(1 << case.page_bits);
     let mut wal = Wal::new(form, case.number);
-    wal.add(&Rec::insert(50));
+    wal.add(&Rec::data(50));
     // The second segment is reached, so that the first can be left out or recycled.
     wal.leave_in_segment(24);
     case.steps.iter().for_each(|step| take(step, &mut wal));

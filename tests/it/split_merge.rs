@@ -106,9 +106,9 @@ fn ranges_cut_anywhere_lose_only_the_records_that_cross_a_cut() {
 #[test]
 fn a_range_that_ends_with_a_switch_is_complete_whatever_follows() {
     let mut wal = Wal::new(Form::of("15"), 3);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.switch();
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.switch();
     let mut disk = wal.finish();
     let ask = Ask { end: Some(Lsn(4 << 20)), ..ALL };
@@ -129,10 +129,10 @@ fn four() -> (Disk, Vec<Lsn>) {
             1 => 9_000,
             _ => 40 + numbers.below(900),
         };
-        wal.add(&Rec::insert(bytes as usize));
+        wal.add(&Rec::data(bytes as usize));
         if (2 << 20) - 60_000 < wal.at() && wal.at() < (2 << 20) - 50_000 {
             // One that begins in the first segment and ends far in the second.
-            wal.add(&Rec::insert(150_000));
+            wal.add(&Rec::data(150_000));
         }
     }
     let records = wal.records.iter().map(|(lsn, _)| *lsn).collect();

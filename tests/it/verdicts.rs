@@ -5,6 +5,7 @@ mod archivers;
 mod around;
 mod aside;
 mod blame;
+mod contradicting;
 mod forged;
 mod level;
 mod order;

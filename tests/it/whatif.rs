@@ -443,7 +443,7 @@ fn corrupt_pages_are_not_known_and_stop_nothing() {
         wal.add(&Rec { payload: page, ..Rec::new(XLOG, 0xB0, 0).block(image) });
         let change = Rec { main: main.to_vec(), payload: data.to_vec(), ..Rec::new(rmgr, info, 0) };
         wal.add(&change.block(Block::new(0).data(data.len() as u16)));
-        wal.add(&Rec::insert(40));
+        wal.add(&Rec::data(40));
         let disk = wal.finish().write();
         let path = disk.path().to_str().expect("UTF-8");
         for level in ["replica", "logical"] {

@@ -2,6 +2,7 @@
 
 use super::backup::Backups;
 use super::clock::Clock;
+use super::contradictions::Contradictions;
 use super::kind_sample::KindSample;
 use super::large_transactions::LargeTransactions;
 use super::replay_points::ReplayPoints;
@@ -22,8 +23,8 @@ pub type Statistics = (RecordTable, Clock);
 /// What advice is made of: some of the images, large transactions, and what some transactions did.
 pub type AdviceInput = (Sample, (LargeTransactions, KindSample));
 
-/// What a restore needs to know: backups, and how far records go.
-pub type RestoreInput = (Backups, ReplayPoints);
+/// What a restore needs to know: backups, how far records go, and at which ones it ends.
+pub type RestoreInput = (Backups, (ReplayPoints, Contradictions));
 
 /// The statistics and what is next to nothing a record beside them.
 type Overview = (Statistics, (Option<When>, Option<RestoreInput>));

@@ -44,6 +44,7 @@ mod block_set;
 pub mod checkpoint;
 pub mod clock;
 pub mod commit;
+pub mod contradictions;
 pub mod counters;
 pub mod course;
 pub mod deferred_log;

@@ -13,10 +13,12 @@ use crate::version::Version;
 use serde::{Deserialize, Serialize};
 
 mod mark;
+pub mod needed;
 pub mod places;
 
 pub use crate::locator::RelFileLocator;
 pub use mark::BlockMark;
+use needed::is_place;
 
 /// The highest block id in a record.
 pub const MAX_BLOCK_ID: u8 = 32;
@@ -187,9 +189,9 @@ impl<'a> HeadCursor<'a> {
 /// Walks over the parts of a record of `total_bytes`, of which `head` holds the first
 /// [`HEAD_BYTES_MAX`] or all, and gives every block reference to `visit`.
 ///
-/// Most records have one of three forms, which are looked at first, without a loop: short main
-/// data alone, or after one block reference with a relation, without an image or with one that
-/// is not compressed.
+/// Most records have one of three forms, which are looked at first, without a loop: short main data alone, or
+/// after one block reference, number 0, to the main fork of a relation, without an image or with one that is
+/// not compressed.
 #[inline(always)]
 pub fn walk(
     head: &[u8],
@@ -230,8 +232,11 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
     };
     let data_bytes = u16::from_le_bytes([low, high]);
     let (head_bytes, main_data_bytes) = (start.len() as u32, u32::from(length));
-    let is_sound = id <= MAX_BLOCK_ID
-        && flags & (HAS_IMAGE | SAME_REL | NO_FORK) == 0
+    let relation = RelFileLocator::parse(relation.first_chunk()?);
+    let block = u32::from_le_bytes([a, b, c, d]);
+    let is_sound = id == 0
+        && flags & (HAS_IMAGE | SAME_REL | FORK_MASK) == 0
+        && is_place(relation.relfilenode, block)
         && (flags & HAS_DATA != 0) == (data_bytes > 0)
         && total_bytes == head_bytes + u32::from(data_bytes) + main_data_bytes;
     if !is_sound {
@@ -239,16 +244,9 @@ fn usual(head: &[u8], total_bytes: u32) -> Option<(Parts, Option<BlockRef>)> {
     }
     let block_data_bytes = u32::from(data_bytes);
     let parts = Parts { head_bytes, main_data_bytes, block_data_bytes, ..Parts::default() };
-    let block = BlockRef {
-        id,
-        fork: flags & FORK_MASK,
-        will_init: flags & WILL_INIT != 0,
-        relation: RelFileLocator::parse(relation.first_chunk()?),
-        block: u32::from_le_bytes([a, b, c, d]),
-        data_bytes,
-        payload_at: 0,
-        image: None,
-    };
+    let (payload_at, image, fork) = (0, None, 0);
+    let will_init = flags & WILL_INIT != 0;
+    let block = BlockRef { id, fork, will_init, relation, block, data_bytes, payload_at, image };
     Some((parts, Some(block)))
 }
 
@@ -295,8 +293,11 @@ fn one_image(
     let block_data_bytes = u32::from(data_bytes);
     let fpi_bytes = u32::from(bytes);
     let image = Image { bytes, hole_offset, hole_bytes: 0, info };
-    let is_sound = id <= MAX_BLOCK_ID
-        && flags & (HAS_IMAGE | SAME_REL | NO_FORK) == HAS_IMAGE
+    let relation = RelFileLocator::parse(relation.first_chunk()?);
+    let block = u32::from_le_bytes([a, b, c, d]);
+    let is_sound = id == 0
+        && flags & (HAS_IMAGE | SAME_REL | FORK_MASK) == HAS_IMAGE
+        && is_place(relation.relfilenode, block)
         && (flags & HAS_DATA != 0) == (data_bytes > 0)
         && !version.image_flags.is_compressed(info)
         && image.is_possible(version.image_flags)
@@ -306,10 +307,7 @@ fn one_image(
     }
     let parts = Parts { main_data_bytes, block_data_bytes, fpi_bytes, fpi_count: 1, head_bytes };
     let image = Some(image);
-    let (will_init, fork) = (flags & WILL_INIT != 0, flags & FORK_MASK);
-    let relation = RelFileLocator::parse(relation.first_chunk()?);
-    let block = u32::from_le_bytes([a, b, c, d]);
-    let payload_at = 0;
+    let (will_init, fork, payload_at) = (flags & WILL_INIT != 0, 0, 0);
     let block = BlockRef { id, fork, will_init, relation, block, data_bytes, payload_at, image };
     Some((parts, Some(block)))
 }

@@ -4,6 +4,8 @@
 //! and "pglz" from 15 (`src/include/access/xlogrecord.h`). The table is the only place that
 //! knows.
 
+pub mod unpacked;
+
 /// `BKPIMAGE_HAS_HOLE`, the same in all releases.
 pub const HAS_HOLE: u8 = 0x01;
 /// Bytes of an image's header (`XLogRecordBlockImageHeader`).

@@ -25,6 +25,7 @@
 //! | [`rmgr`] | resource managers, and the names of record types | `rmgrlist.h` |
 //! | [`block`], [`image`], [`fork`] | block references, page images | `XLogRecordBlockHeader` |
 //! | [`record`], [`body`] | a valid record, and its bytes across pages | `DecodedXLogRecord` |
+//! | [`contradiction`] | records that say what redo cannot do | |
 //! | [`payload`] | main data: commits, checkpoints, changes of rows and indexes | `xl_*` |
 //! | [`data_page`] | pages of tables and indexes, rows, pages from images | `PageHeaderData` |
 //! | [`catalog_layout`] | where the columns of the system catalogs lie | `pg_class` … |
@@ -50,6 +51,7 @@ pub mod body;
 pub mod by_key;
 pub mod catalog_layout;
 mod checkpoint_layout;
+pub mod contradiction;
 pub mod crc;
 pub mod cursor;
 pub mod data_page;

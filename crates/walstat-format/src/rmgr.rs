@@ -4,6 +4,7 @@
 //! those that `pg_waldump --stats=record` prints, checked against its output in the tests. The
 //! numbers of types are in the file of their resource manager in [`crate::payload`].
 
+use crate::block::needed::NeededBlocks;
 use crate::payload::{btree, gin, gist, heap, heap2, rmgr_info, spgist, xact, xlog};
 use crate::version::{FIRST_CUSTOM_RMGR, VERSIONS, Version};
 use serde::{Deserialize, Serialize};
@@ -93,8 +94,8 @@ impl RecordType {
 
     /// The name after the slash, `HOT_UPDATE`; a slot without one is `UNKNOWN (a0)`.
     pub fn name(self, version: &Version) -> Cow<'static, str> {
-        match NAMES.record(self, version) {
-            Some(name) => Cow::Borrowed(name),
+        match NAMES.row(self, version) {
+            Some(row) => Cow::Borrowed(row.name),
             None => Cow::Owned(format!("UNKNOWN ({:x})", self.info())),
         }
     }
@@ -142,9 +143,20 @@ pub fn is_replayed(rmgr: u8, info: u8, version: &Version) -> bool {
     if [XLOG, GENERIC].contains(&rmgr) || rmgr >= FIRST_CUSTOM_RMGR {
         return version.has_rmgr(rmgr);
     }
+    version.has_rmgr(rmgr) && NAMES.row(redo_type(rmgr, info), version).is_some()
+}
+
+/// The blocks that redo of the release asks of such a record; nothing of one that it does not know, or that
+/// an extension's resource manager writes.
+pub fn needed_blocks(rmgr: u8, info: u8, version: &Version) -> NeededBlocks {
+    let row = NAMES.row(redo_type(rmgr, info), version);
+    row.map(|row| row.needed).unwrap_or_default()
+}
+
+/// The type of a record as redo knows it.
+fn redo_type(rmgr: u8, info: u8) -> RecordType {
     let flags = if FLAGGED.contains(&rmgr) { !heap::OPCODE_MASK } else { 0 };
-    let record = RecordType { rmgr, slot: rmgr_info(info & !flags) >> 4 };
-    version.has_rmgr(rmgr) && NAMES.record(record, version).is_some()
+    RecordType { rmgr, slot: rmgr_info(info & !flags) >> 4 }
 }
 
 /// Whether a record puts new rows, or new versions of rows, into a page.
@@ -200,13 +212,16 @@ struct Row {
     name: &'static str,
     since: usize,
     until: usize,
+    needed: NeededBlocks,
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("rmgr-names.tsv")));
 
 impl Names {
-    /// Reads the data file: `rmid rmgr info name since until`, separated by tabs, below one
-    /// line of headings. A line that is not of that form is left out; a test counts them.
+    /// Reads the data file: `rmid rmgr info name since until blocks forks`, separated by tabs, below one line
+    /// of headings. A line that is not of that form is left out; a test counts them. `blocks`: the ids of the
+    /// blocks that redo reads whatever else the record says, `-` where it is none; `forks`: a word where
+    /// these are not all in the main fork.
     fn parse(text: &'static str) -> Names {
         let mut names = Names { rmgrs: Vec::new(), rows: HashMap::new() };
         for line in text.lines().skip(1) {
@@ -226,17 +241,19 @@ impl Names {
             None | Some("") => VERSIONS.len() - 1,
             Some(text) => release(text)?,
         };
+        let (blocks, forks) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
+        let needed = NeededBlocks::parse(blocks, forks)?;
         if usize::from(rmgr) == self.rmgrs.len() {
             self.rmgrs.push(rmgr_name);
         }
         let slot = RecordType { rmgr, slot: info >> 4 };
-        self.rows.entry(slot).or_default().push(Row { name, since, until });
+        self.rows.entry(slot).or_default().push(Row { name, since, until, needed });
         Some(())
     }
 
-    fn record(&self, record: RecordType, version: &Version) -> Option<&'static str> {
+    fn row(&self, record: RecordType, version: &Version) -> Option<&Row> {
         let rows = self.rows.get(&record)?;
-        rows.iter().find(|row| (row.since..=row.until).contains(&version.index)).map(|r| r.name)
+        rows.iter().find(|row| (row.since..=row.until).contains(&version.index))
     }
 }
 

@@ -8,7 +8,7 @@ use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, DEFAULT_DATA_PAGE_BYTES, Report, Sums};
-use super::notes::restored_nevertheless;
+use super::notes::{of_extensions, restored_nevertheless};
 use super::official;
 use std::collections::BTreeMap;
 use walstat_analyse::amounts::Amounts;
@@ -94,7 +94,7 @@ pub fn build<O>(
         when: counted.overview,
         estimates: counted.estimates,
         problems: problems(plan, outcome, request),
-        notes: notes(&all, plan, outcome, request),
+        notes: notes(table, &all, plan, outcome, request),
         ..Report::of(request.command, input, range, books, (totals, ratios), ending)
     };
     Draft { report, official: official::lines(version, request.start, plan, outcome) }
@@ -330,7 +330,13 @@ fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
     })
 }
 
-fn notes<O>(totals: &Totals, plan: &Plan, outcome: &Outcome<O>, request: &Request) -> Vec<String> {
+fn notes<O>(
+    table: &RecordTable,
+    totals: &Totals,
+    plan: &Plan,
+    outcome: &Outcome<O>,
+    request: &Request,
+) -> Vec<String> {
     let mut notes = plan.notes.clone();
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     if let Some(file) = &outcome.open {
@@ -344,6 +350,9 @@ fn notes<O>(totals: &Totals, plan: &Plan, outcome: &Outcome<O>, request: &Reques
     }
     if !request.checksums_verified {
         notes.push("checksums were not verified".to_owned());
+    }
+    if request.command == CommandName::Check {
+        notes.extend(of_extensions(table));
     }
     notes.extend(not_counted(plan));
     // The report says it beside the causes of all other bytes.

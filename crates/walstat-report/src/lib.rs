@@ -47,6 +47,7 @@ pub mod baseline;
 pub mod budget;
 pub mod build;
 pub mod check;
+pub mod contradicting;
 pub mod diff;
 mod estimate;
 pub mod events;

@@ -2,8 +2,12 @@
 //! the commands call with what they know.
 
 use super::model::checked::StateSummary;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::Path;
+use walstat_analyse::totals::RecordTable;
+use walstat_format::rmgr;
+use walstat_format::version::FIRST_CUSTOM_RMGR;
 use walstat_read::input::problem::Problem;
 
 /// What a file of settings says.
@@ -74,4 +78,19 @@ pub(crate) fn restored_nevertheless(problem: &Problem) -> String {
         "{segment}: expected {expected}, found {found}: pgBackRest restores it nevertheless, and its records \
          are whole"
     )
+}
+
+/// There are records of extensions, at which a server without the extension's library stops (`RmgrNotFound`
+/// in `src/backend/access/transam/rmgr.c`).
+pub(crate) fn of_extensions(table: &RecordTable) -> Option<String> {
+    let ids = table.rows().map(|(record, _)| record.rmgr).filter(|id| *id >= FIRST_CUSTOM_RMGR);
+    let ids: BTreeSet<u8> = ids.collect();
+    let names: Vec<_> = ids.into_iter().map(rmgr::name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "there are records of an extension ({}): a server replays them only with its library in \
+             shared_preload_libraries",
+            names.join(", ")
+        )
+    })
 }

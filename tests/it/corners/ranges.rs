@@ -10,10 +10,10 @@ use walstat_format::lsn::Lsn;
 /// Three records on one page, then one over two pages, then a last one.
 fn five() -> (Disk, Vec<(Lsn, usize)>) {
     let mut wal = begun(Form::of("16"));
-    wal.add(&Rec::insert(101));
-    wal.add(&Rec::insert(102));
-    wal.add(&Rec::insert(9_000));
-    wal.add(&Rec::insert(104));
+    wal.add(&Rec::data(101));
+    wal.add(&Rec::data(102));
+    wal.add(&Rec::data(9_000));
+    wal.add(&Rec::data(104));
     let records = wal.records.clone();
     (wal.finish(), records)
 }
@@ -102,9 +102,9 @@ fn a_range_outside_the_input_is_refused() {
 #[test]
 fn a_range_may_end_with_a_segment_that_a_record_fills() {
     let mut wal = begun(Form::of("16"));
-    let first = wal.add(&Rec::insert(100));
-    let long = wal.add(&Rec::insert(2_700_000));
-    let after = wal.add(&Rec::insert(100));
+    let first = wal.add(&Rec::data(100));
+    let long = wal.add(&Rec::data(2_700_000));
+    let after = wal.add(&Rec::data(100));
     let directory = wal.finish().write();
     let segment = 1 << 20;
     let edges = (long.0 / segment + 1..=after.0 / segment).map(|number| Lsn(number * segment));

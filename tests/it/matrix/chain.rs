@@ -64,7 +64,7 @@ impl Chain {
         for is_filled in pattern {
             fill(&mut wal, &mut random, is_filled);
         }
-        wal.add(&Rec::insert(200));
+        wal.add(&Rec::data(200));
         let files = wal.finish().files.into_values().skip(1).take(3);
         let form = if flows { "flowing" } else { "switched" };
         Chain::new(format!("made {release} {form}"), 10, files.collect())
@@ -77,12 +77,12 @@ impl Chain {
         let mut random = Xorshift::new(4711);
         (0..3).for_each(|_| fill(&mut wal, &mut random, true));
         while wal.next().0 % SEGMENT as u64 / (PAGE as u64) < 40 {
-            wal.add(&Rec::insert(random.below(700) as usize + 1));
+            wal.add(&Rec::data(random.below(700) as usize + 1));
         }
         while wal.next().0 % 512 != 496 || wal.next().0 % PAGE as u64 > 4096 {
             wal.add(&Rec::sized(40));
         }
-        wal.add(&Rec::insert(2500));
+        wal.add(&Rec::data(2500));
         let files = wal.finish().files.into_values().skip(1).take(3);
         Chain::new(format!("open {release}"), 10, files.collect())
     }
@@ -144,9 +144,9 @@ fn fill(wal: &mut Wal, random: &mut Xorshift, whole: bool) {
     };
     while !enough(wal) {
         let mut record = match random.below(8) {
-            0 => Rec::insert(random.below(9000) as usize + 1),
+            0 => Rec::data(random.below(9000) as usize + 1),
             1 => Rec::insert(12).block(Block::new(0).data(random.below(300) as u16 + 1)),
-            _ => Rec::insert(random.below(400) as usize + 1),
+            _ => Rec::data(random.below(400) as usize + 1),
         };
         // Of runs of one byte every codec makes short work.
         record.main.fill(random.below(255) as u8 + 1);

@@ -291,7 +291,7 @@ fn pgbackrest_finds_a_sha1_in_capital_letters() {
 #[test]
 fn pgbackrest_restores_neither_of_two_files_of_a_segment() {
     let mut wal = Wal::new(Form::of("15"), 8);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.switch();
     let written = wal.finish().write();
     let sound = std::fs::read(written.path().join(NAMES[1])).expect("the segment");

@@ -19,12 +19,12 @@ const FOUR: &str = "000000010000000000000004";
 /// Segments 3 to 5, with a record of so many bytes that begins `room` bytes before segment 4.
 fn crossing(room: u64, bytes: usize) -> (Disk, Lsn) {
     let mut wal = Wal::new(Form::of("15"), 3);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.leave_in_segment(room);
-    let lsn = wal.add(&Rec::insert(bytes));
-    wal.add(&Rec::insert(300));
+    let lsn = wal.add(&Rec::data(bytes));
+    wal.add(&Rec::data(300));
     wal.leave_in_segment(0);
-    wal.add(&Rec::insert(300));
+    wal.add(&Rec::data(300));
     wal.switch();
     (wal.finish(), lsn)
 }
@@ -161,12 +161,12 @@ fn of_a_long_record_that_is_wrong_all_segments_are_told() {
 fn clones(parts: u64) -> (Disk, Disk) {
     let mut origin = Wal::new(Form::of("15"), 3);
     while origin.at() < (parts << 20) + (1 << 19) {
-        origin.add(&Rec::insert(1000));
+        origin.add(&Rec::data(1000));
     }
     let written_on = |bytes: usize| {
         let mut wal = origin.clone();
         while wal.at() < (6 << 20) + (1 << 19) {
-            wal.add(&Rec::insert(bytes));
+            wal.add(&Rec::data(bytes));
         }
         wal.switch();
         wal.finish()
@@ -223,7 +223,7 @@ fn a_segment_that_ends_in_a_switch_of_a_clone_is_blamed() {
     let (own, _) = clones(4);
     let mut wal = Wal::new(Form::of("15"), 3);
     while wal.at() < (4 << 20) + (1 << 18) {
-        wal.add(&Rec::insert(1000));
+        wal.add(&Rec::data(1000));
     }
     wal.switch();
     let mut mixed = own;
@@ -238,7 +238,7 @@ fn a_switch_with_a_record_behind_it_is_blamed_though_nothing_else_tells() {
     let mut mixed = own.without(6).without(3);
     let mut wal = Wal::new(Form::of("15"), 3);
     let place = loop {
-        let lsn = wal.add(&Rec::insert(1000));
+        let lsn = wal.add(&Rec::data(1000));
         if lsn.0 > (4 << 20) + 0x2000 && lsn.0 % 8192 < 4000 && lsn.0 % 8192 > 24 {
             break lsn;
         }

@@ -3,7 +3,7 @@
 
 use super::{check, told as told_by};
 use crate::common::builder::{Form, Wal};
-use crate::common::record::{Block, HEAP, Image, Rec};
+use crate::common::record::{Block, HEAP, Image, Rec, XLOG};
 use crate::common::{ALL, read};
 use crate::support::{Ran, command, finish};
 use tempfile::TempDir;
@@ -15,9 +15,9 @@ use walstat_read::input::problem::ProblemKind;
 fn with(release: &str, record: &Rec) -> (TempDir, Lsn) {
     let mut wal = Wal::new(Form::of(release), 5);
     wal.add(&Rec::begins(1, 1));
-    (0..20).for_each(|_| _ = wal.add(&Rec::insert(40)));
+    (0..20).for_each(|_| _ = wal.add(&Rec::data(40)));
     let lsn = wal.add(record);
-    (0..20).for_each(|_| _ = wal.add(&Rec::insert(40)));
+    (0..20).for_each(|_| _ = wal.add(&Rec::data(40)));
     wal.switch();
     (wal.finish().write(), lsn)
 }
@@ -77,6 +77,16 @@ const OP_CODES: [Known; 17] = [
     (18, 0x20, Some(("9.5", "13"))),
 ];
 
+/// With all blocks that any redo function reads, where it expects them.
+fn with_blocks(record: Rec) -> Rec {
+    let is_visible = (record.rmgr, record.info) == (9, 0x40);
+    (0..8).fold(record, |record, id| {
+        let fork = if is_visible && id == 0 { 2 } else { 0 };
+        let own = Block { fork, ..Block::new(id) };
+        record.block(own)
+    })
+}
+
 #[test]
 fn an_op_code_that_the_release_does_not_have_is_a_problem() {
     let place = |name: &str| VERSIONS.iter().position(|version| version.name == name);
@@ -88,7 +98,7 @@ fn an_op_code_that_the_release_does_not_have_is_a_problem() {
             let what = format!("resource manager {rmgr}, info 0x{info:02X}");
             // Only what is told of the type is asked here: as a transaction's end it would need its data.
             let record = Rec { xid: 0, ..Rec::new(rmgr, info, 64) };
-            is_judged(&what, version.name, &record, is_known);
+            is_judged(&what, version.name, &with_blocks(record), is_known);
         }
     }
     let record = Rec::new(20, 0x50, 40);
@@ -101,7 +111,7 @@ fn an_op_code_that_the_release_does_not_have_is_a_problem() {
 #[test]
 fn an_unknown_op_code_is_found_wherever_its_record_lies() {
     let mut wal = Wal::new(Form::of("15"), 5);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.leave(48);
     let long = Rec::new(HEAP, 0x30, 60).block(Block::new(0).data(9000));
     let unknown = Rec { rmgr: 9, info: 0x60, ..long };
@@ -131,7 +141,7 @@ fn a_block_that_cannot_be_is_a_problem() {
         ("a hole up to the end", true, image(hole(4192, 4000))),
         ("a packed image", true, image(packed(Some((100, 4000))))),
         ("a packed image without a hole", true, image(packed(None))),
-        ("a fork", true, heap(Block { fork: 3, ..Block::new(0) })),
+        ("a fork", true, Rec::data(40).block(Block { fork: 3, ..Block::new(0) })),
         ("no fork", false, heap(Block { fork: 4, ..Block::new(0) })),
         (
             "no fork, with an image",
@@ -155,5 +165,70 @@ fn a_block_that_cannot_be_is_a_problem() {
         for (what, is_possible, record) in &rows {
             is_judged(what, version.name, record, *is_possible);
         }
+    }
+}
+
+/// `failed to locate backup block with ID 0` (`XLogReadBufferForRedoExtended`), and what comes of a block
+/// that no relation has, or that has no rows.
+#[test]
+fn a_record_without_the_blocks_that_redo_reads_is_a_problem() {
+    let of = |fork, id| Block { fork, ..Block::new(id) };
+    let image = |block: Block| Rec::new(XLOG, 0xB0, 0).block(block.image(Image::WHOLE));
+    let no_block = Block { number: u32::MAX, ..Block::new(0) };
+    let no_file = Block { relation: Some([1663, 5, 0]), ..Block::new(0) };
+    let visible = |map: Block, table: Block| Rec::new(9, 0x40, 8).block(map).block(table);
+    let split = Rec::new(11, 0x30, 12).block(Block::new(0));
+    let rows = [
+        ("an insertion", true, Rec::insert(3).block(Block::new(0))),
+        (
+            "an insertion with an image",
+            true,
+            Rec::insert(3).block(Block::new(0).image(Image::WHOLE)),
+        ),
+        ("a block that nobody reads", true, Rec::insert(3).block(of(0, 0)).block(of(0, 7))),
+        // As minor releases of 2026 do.
+        ("the map beside the table", true, Rec::insert(3).block(of(0, 0)).block(of(2, 1))),
+        ("an insertion without its block", false, Rec::insert(3)),
+        ("a block of another id", false, Rec::insert(3).block(Block::new(5))),
+        ("the number of no block", false, Rec::insert(3).block(no_block)),
+        ("the number of no block, with an image", false, image(no_block)),
+        ("relation file 0", false, Rec::insert(3).block(no_file)),
+        ("a row in the free space map", false, Rec::insert(3).block(of(1, 0))),
+        ("a row in the visibility map", false, Rec::insert(3).block(of(2, 0))),
+        ("an entry in the fork of unlogged relations", false, Rec::new(11, 0, 2).block(of(3, 0))),
+        ("an image of the free space map", true, image(of(1, 0))),
+        ("an image of a fork of unlogged relations", true, image(of(3, 0))),
+        ("an unlogged sequence", true, Rec::new(15, 0, 40).block(of(3, 0))),
+        ("a split", true, split.clone().block(Block::new(1))),
+        ("a split without its right page", false, split),
+    ];
+    for version in &VERSIONS {
+        for (what, is_possible, record) in &rows {
+            is_judged(what, version.name, record, *is_possible);
+        }
+        if version.name != "19" {
+            is_judged("visible", version.name, &visible(of(2, 0), of(0, 1)), true);
+            is_judged("visible, in the table", version.name, &visible(of(0, 0), of(0, 1)), false);
+            is_judged("visible, in the map", version.name, &visible(of(2, 0), of(2, 1)), false);
+        }
+    }
+}
+
+/// Of many such records of a type the first one is told, wherever it lies.
+#[test]
+fn the_first_of_many_is_told() {
+    let mut wal = Wal::new(Form::of("15"), 5);
+    wal.add(&Rec::data(40));
+    wal.leave(48);
+    let lsn = wal.add(&Rec::insert(60).block(Block::new(2).data(9000)));
+    (0..300).for_each(|_| _ = wal.add(&Rec::insert(3)));
+    wal.switch();
+    let directory = wal.finish().write();
+    for threads in ["1", "2"] {
+        let ran = check(&["-j", threads], directory.path()).exits(4);
+        assert_eq!(told_by(&ran).len(), 1, "{}", ran.stdout);
+        assert_eq!(ran.json()["problems"][0]["lsn"], lsn.to_string());
+        let expected = "a reference to block 0, which redo of Heap/INSERT reads";
+        assert_eq!(ran.json()["problems"][0]["expected"], expected);
     }
 }

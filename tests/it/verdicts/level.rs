@@ -22,10 +22,10 @@ fn parameter_change(form: &Form, level: u32) -> Rec {
 /// A full segment in which the level is changed, by a record that lies on two pages or on one.
 fn changed(form: Form, level: u32, crosses: bool) -> (Wal, Lsn) {
     let mut wal = Wal::new(form, 3);
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.leave(if crosses { 32 } else { 2048 });
     let lsn = wal.add(&parameter_change(&form, level));
-    wal.add(&Rec::insert(40));
+    wal.add(&Rec::data(40));
     wal.switch();
     (wal, lsn)
 }
@@ -100,20 +100,20 @@ fn a_record_that_replaces_another_one_than_was_torn_ends_a_restore() {
     for (release, misnamed) in [("13", false), ("13", true), ("17", false), ("17", true)] {
         for at_border in [false, true] {
             let mut wal = Wal::new(Form::of(release), 3);
-            let from = wal.add(&Rec::insert(40));
-            wal.add(&Rec::insert(40));
+            let from = wal.add(&Rec::data(40));
+            wal.add(&Rec::data(40));
             if at_border {
                 wal.leave_in_segment(96);
-                wal.tear(&Rec::insert(40_000), 1);
+                wal.tear(&Rec::data(40_000), 1);
             } else {
                 wal.leave(2000);
-                wal.tear(&Rec::insert(40_000), 3);
+                wal.tear(&Rec::data(40_000), 3);
             }
             if misnamed {
                 wal.misname_torn();
             }
             wal.overwrite();
-            wal.add(&Rec::insert(40));
+            wal.add(&Rec::data(40));
             wal.switch();
             let directory = wal.finish().write();
             for threads in ["1", "2"] {

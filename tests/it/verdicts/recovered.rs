@@ -311,7 +311,7 @@ fn side_by_side() -> TempDir {
     second.add(&Rec::begins(2, 1));
     write(&mut second, 10);
     // Nothing lies where it does on timeline 1.
-    second.add(&Rec::insert(100));
+    second.add(&Rec::data(100));
     write(&mut second, 400);
     second.switch();
     store(&first, 0, directory.path());

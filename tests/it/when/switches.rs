@@ -32,10 +32,10 @@ fn checkpoint(wal: &mut Wal, seconds: i64) {
 /// A server with little to do that begins a segment a second.
 fn idle(release: &str) -> Wal {
     let mut wal = Wal::new(Form::of(release), 1);
-    wal.add(&Rec::insert(100));
+    wal.add(&Rec::data(100));
     checkpoint(&mut wal, 0);
     for second in 1..20 {
-        wal.add(&Rec::insert(400));
+        wal.add(&Rec::data(400));
         wal.add(&commit(second));
         wal.switch();
     }
@@ -84,7 +84,7 @@ fn where_the_clock_is_thin_no_peak_is_told() {
     let mut wal = Wal::new(Form::of("16"), 1);
     wal.add(&commit(0));
     for _ in 0..400 {
-        wal.add(&Rec::insert(5000));
+        wal.add(&Rec::data(5000));
     }
     wal.add(&commit(40_000));
     let folder = wal.finish().write();

@@ -114,6 +114,11 @@ impl<'a> Prune<'a> {
     }
 }
 
+/// Whether it is a `CLEANUP_INFO` (up to 13), which changes no page.
+pub(crate) fn is_cleanup_info(opcode: u8, version: &Version) -> bool {
+    opcode == PRUNE_VACUUM_CLEANUP && !version.since(Release::V14)
+}
+
 /// `CLEAN` and `PRUNE`: counts in the main data, and the rest of the block data is unused.
 fn prune<'a>(mut main: Cursor<'_>, block_data: Option<&'a [u8]>) -> Option<Prune<'a>> {
     main.field::<ConflictXid>()?;

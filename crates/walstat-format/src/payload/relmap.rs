@@ -68,6 +68,20 @@ impl<'a> RelMap<'a> {
     }
 }
 
+/// A map is replaced.
+pub(crate) const UPDATE: u8 = 0x00;
+
+/// Whether such a record has a map as long as it says, and of a length that a map has: redo ends at another
+/// one (`wrong size`, `relmap_redo`).
+pub(crate) fn has_map(main_data: &[u8]) -> bool {
+    const MAP_AT: usize = 12;
+    let bytes: Option<u32> = at(main_data, MAP_AT - 4);
+    let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.is_some_and(|bytes| {
+        FORMS.iter().any(|(length, _)| *length == bytes) && main_data.len() >= MAP_AT + bytes
+    })
+}
+
 /// A new map (`xl_relmap_update`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Update<'a> {

@@ -1,7 +1,12 @@
 //! What a standby has to know (`src/include/storage/standbydefs.h`): which transactions run.
 
+use super::invalidation::Invalidation;
 use crate::cursor::{Cursor, List};
 
+/// Which tables are locked exclusively.
+pub(crate) const LOCK: u8 = 0x00;
+/// What caches have to forget, of a transaction without an xid (9.6 and later).
+pub(crate) const INVALIDATIONS: u8 = 0x20;
 /// Which transactions run.
 pub const RUNNING_XACTS: u8 = 0x10;
 
@@ -35,6 +40,21 @@ impl<'a> RunningXacts<'a> {
         let is_overflowed = is_overflowed != 0;
         Some(RunningXacts { next_xid, oldest_running_xid, xids, subxids, is_overflowed })
     }
+}
+
+/// A lock: transaction, database, table (`xl_standby_lock`).
+type Lock = (u32, (u32, u32));
+
+/// Whether a `LOCK` has as many locks as it says (`xl_standby_locks`).
+pub(crate) fn has_locks(main_data: &[u8]) -> bool {
+    Cursor::new(main_data).counted_list::<Lock>().is_some()
+}
+
+/// Whether an `INVALIDATIONS` has as many as it says, after database, tablespace and a flag
+/// (`xl_invalidations`).
+pub(crate) fn has_invalidations(main_data: &[u8]) -> bool {
+    let mut cursor = Cursor::new(main_data);
+    cursor.take(12).and_then(|_| cursor.counted_list::<Invalidation>()).is_some()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::version::{Release, Version};
 /// Bits of `xl_info` that hold the opcode.
 pub const OPCODE_MASK: u8 = 0x70;
 /// The bit of `xl_info` that says that an `xinfo` word follows the time.
-const HAS_INFO: u8 = 0x80;
+pub const HAS_INFO: u8 = 0x80;
 /// A transaction commits.
 pub const COMMIT: u8 = 0x00;
 /// A transaction is prepared.

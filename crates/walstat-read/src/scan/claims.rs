@@ -1,13 +1,15 @@
 //! What whole records say that may be impossible, to be judged when all is read: that they are of another
-//! timeline, or replace another record, or are of a type that the release does not have.
+//! timeline, or replace another record, or are of a type that the release does not have, or refer to other
+//! blocks than those that redo reads.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use walstat_format::block::needed::ReferenceFault;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::timeline::Switch;
 use walstat_format::payload::xlog::{self, OverwriteContrecord};
 use walstat_format::record::Record;
-use walstat_format::rmgr::{XLOG, is_replayed};
+use walstat_format::rmgr::{XLOG, is_replayed, needed_blocks};
 
 /// What records say, in the order of the WAL.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,6 +20,8 @@ pub struct Claims {
     pub(super) replacing: Vec<Replacing>,
     /// Where the first record lies of each resource manager and `xl_info` that redo does not know.
     pub(super) unknown: BTreeMap<(u8, u8), Lsn>,
+    /// The same of those whose references are not what redo asks for, and what is wrong with them.
+    pub(super) astray: BTreeMap<(u8, u8), (Lsn, ReferenceFault)>,
 }
 
 /// A record that replaces one that a crash tore (`XLOG_OVERWRITE_CONTRECORD`).
@@ -49,14 +53,17 @@ impl Replacing {
 const PAGE_HEADERS: [u64; 2] = [24, 40];
 
 impl Claims {
-    /// Takes note of a record of an unusual type; `torn`: where the next record after the one before was to
-    /// begin.
+    /// Takes note of a record of an unusual type, or with unusual references; `torn`: where the next record
+    /// after the one before was to begin.
     pub(super) fn note(&mut self, record: &Record<'_>, torn: Option<Lsn>) {
         let (lsn, header) = (record.lsn, &record.header);
         let (rmgr, info) = (header.rmgr, header.rmgr_info());
         if !is_replayed(rmgr, info, record.version) {
             self.unknown.entry((rmgr, info)).or_insert(lsn);
             return;
+        }
+        if let Some(fault) = needed_blocks(rmgr, info, record.version).fault(record.blocks()) {
+            self.astray.entry((rmgr, info)).or_insert((lsn, fault));
         }
         if rmgr != XLOG {
             return;
@@ -84,6 +91,9 @@ impl Claims {
         self.replacing.extend(later.replacing.into_iter().map(joined));
         for (kind, lsn) in later.unknown {
             self.unknown.entry(kind).or_insert(lsn);
+        }
+        for (kind, fault) in later.astray {
+            self.astray.entry(kind).or_insert(fault);
         }
     }
 

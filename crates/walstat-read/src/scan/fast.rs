@@ -12,7 +12,7 @@
 use super::observe::{Observe, Shown};
 use super::page_buffer::Page;
 use super::scope::Scope;
-use walstat_format::block::walk;
+use walstat_format::block::needed::walk_needed;
 use walstat_format::body::Body;
 use walstat_format::crc::Crc32c;
 use walstat_format::lsn::Lsn;
@@ -223,11 +223,13 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
             let total = header.total_bytes as usize;
             let lsn = Lsn(checked_end - rest.len() as u64);
             // A record of 24 bytes is a switch, and follows on none.
-            if !usual_types.has(head) || !header.follows(previous) {
+            if !header.follows(previous) {
                 break;
             }
             let Some(bytes) = rest.get(..total) else { break };
-            let Ok(parts) = walk(bytes, header.total_bytes, version, |_| ()) else { break };
+            let needed = usual_types.needed(head);
+            let walked = walk_needed(bytes, header.total_bytes, version, needed);
+            let Some(parts) = walked else { break };
             let end = Lsn(lsn.0 + total as u64);
             let body = Body::in_one_piece(bytes);
             let record = Record { lsn, end, header, parts, version, body };
@@ -274,11 +276,12 @@ impl<'s, 'w> UsualRecords<'s, 'w> {
         let (end, page_header_bytes) = self.follow(head, start)?;
         let header = RecordHeader::parse(start);
         let lsn = self.lsn(at);
-        if !scope.usual_types.has(start) || !header.follows(self.previous) {
+        let total_bytes = header.total_bytes;
+        let needed = scope.usual_types.needed(start);
+        let parts = walk_needed(head, total_bytes, version, needed)?;
+        if !header.follows(self.previous) {
             return None;
         }
-        let total_bytes = header.total_bytes;
-        let parts = walk(head, total_bytes, version, |_| ()).ok()?;
         if total_bytes - parts.head_bytes == parts.main_data_bytes {
             // A dimension may look at the start of main data alone, which a step keeps in one piece.
             return None;

@@ -14,6 +14,7 @@ use super::pending::{Lead, Pending};
 use super::scope::Scope;
 use crate::input::problem::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
+use walstat_format::block::needed::Referred;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 use walstat_format::payload::xlog::ParameterChange;
@@ -205,7 +206,9 @@ impl Run {
             return;
         }
         self.first_in_range.get_or_insert(lsn);
-        if record.body.head.first_chunk().is_none_or(|head| !scope.usual_types.has(head)) {
+        let referred = Referred::to(record.blocks());
+        let head = record.body.head.first_chunk();
+        if head.is_none_or(|head| !scope.usual_types.needed(head).are_met_by(referred)) {
             self.problems.extend(minimal_level(record));
             self.claims.note(record, torn);
         }

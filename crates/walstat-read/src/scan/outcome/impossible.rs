@@ -1,14 +1,17 @@
 //! Records that are whole and say what cannot be, where a server stops: that they replace another record than
-//! the torn one before them, that they are of another timeline than their place, or that they are of a type
-//! which its release does not have.
+//! the torn one before them, that they are of another timeline than their place, that they are of a type
+//! which its release does not have, or that they change other blocks than redo of their type reads.
 
 use super::Outcome;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::scan::claims::Replacing;
+use walstat_format::block::needed::ReferenceFault;
+use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::timeline::Switch;
-use walstat_format::rmgr;
+use walstat_format::rmgr::{self, RecordType};
+use walstat_format::version::Version;
 
 impl<O> Outcome<O> {
     /// Adds the problems of such records. All others are known by then: what stands after damage, or after a
@@ -30,12 +33,18 @@ impl<O> Outcome<O> {
         self.add_problems(problems);
     }
 
-    /// Adds those of types that the release does not have.
+    /// Adds those of types that the release does not have, and those whose references are not what redo asks
+    /// for.
     pub(super) fn judge_types(&mut self, chain: &Chain<'_>) {
-        let release = chain.geometry.version.name;
+        let version = chain.geometry.version;
         let unknown = self.claims.unknown.iter();
-        let unknown = unknown.map(|((rmgr, info), lsn)| unknown_type(release, *lsn, *rmgr, *info));
-        self.problems.extend(unknown);
+        let unknown =
+            unknown.map(|((rmgr, info), lsn)| unknown_type(version.name, *lsn, *rmgr, *info));
+        let astray = self.claims.astray.iter();
+        let astray = astray.map(|((rmgr, info), (lsn, fault))| {
+            wrong_reference(*lsn, RecordType::of(*rmgr, *info, version), version, *fault)
+        });
+        self.problems.extend(unknown.chain(astray));
     }
 }
 
@@ -70,6 +79,34 @@ fn unknown_type(release: &str, lsn: Lsn, rmgr: u8, info: u8) -> Problem {
     let name = rmgr::name(rmgr);
     let expected = format!("an op code that {name} has in PostgreSQL {release}");
     problem(lsn, expected, format!("unknown op code {info} (0x{info:02X})"))
+}
+
+/// `failed to locate backup block with ID 0` (`XLogReadBufferForRedoExtended` in
+/// `src/backend/access/transam/xlogutils.c`), or what comes of blocks that no relation has.
+fn wrong_reference(
+    lsn: Lsn,
+    record: RecordType,
+    version: &Version,
+    fault: ReferenceFault,
+) -> Problem {
+    let redo = format!("redo of {}/{}", rmgr::name(record.rmgr), record.name(version));
+    let (expected, found) = match fault {
+        ReferenceFault::Missing(id) => {
+            (format!("a reference to block {id}, which {redo} reads"), "none of that id".to_owned())
+        }
+        ReferenceFault::Fork(id, fork) => {
+            let fork = Fork::of(fork).map_or("", Fork::name);
+            let expected = format!("block {id} in the fork that {redo} changes");
+            (expected, format!("one in the fork {fork}"))
+        }
+        ReferenceFault::Block(id) => {
+            (format!("the number of block {id}"), format!("{} (InvalidBlockNumber)", u32::MAX))
+        }
+        ReferenceFault::Relation(id) => {
+            (format!("the relation file of block {id}"), "file number 0".to_owned())
+        }
+    };
+    problem(lsn, expected, found)
 }
 
 /// The segment is looked up by the LSN.

@@ -1,0 +1,68 @@
+//! Records whose payload contradicts itself: recovery ends at them, or reads what is not there. Of each kind
+//! the first one is noted.
+//!
+//! Of a record that goes on after the window at hand only the first bytes are looked at, so a compressed
+//! image in it is not.
+
+use serde::{Deserialize, Serialize};
+use std::mem::discriminant;
+use walstat_format::contradiction::{Contradiction, contradiction, may_contradict};
+use walstat_format::lsn::Lsn;
+use walstat_format::record::Record;
+use walstat_format::rmgr::RecordType;
+use walstat_read::scan::observe::Observe;
+
+/// A record that contradicts itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contradicting {
+    /// Where it lies.
+    pub lsn: Lsn,
+    /// Of which type it is.
+    pub record: RecordType,
+    /// In what.
+    pub what: Contradiction,
+}
+
+/// The first such record of each kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Contradictions {
+    /// In the order in which they were found.
+    pub first: Vec<Contradicting>,
+}
+
+impl Contradictions {
+    #[inline(never)]
+    fn look_into(&mut self, record: &Record<'_>) {
+        if let Some(what) = contradiction(record) {
+            self.add(Contradicting { lsn: record.lsn, record: record.record_type(), what });
+        }
+    }
+
+    fn add(&mut self, found: Contradicting) {
+        let kind = discriminant(&found.what);
+        if self.first.iter().all(|known| discriminant(&known.what) != kind) {
+            self.first.push(found);
+        }
+    }
+}
+
+impl Observe for Contradictions {
+    #[inline(always)]
+    fn observe(&mut self, record: &Record<'_>) {
+        if may_contradict(record) {
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.look_into(&record);
+        }
+    }
+
+    /// Whatever is counted, recovery reads all of it.
+    #[inline(always)]
+    fn passed_over(&mut self, record: &Record<'_>) {
+        self.observe(record);
+    }
+
+    fn merge(&mut self, later: Contradictions) {
+        later.first.into_iter().for_each(|found| self.add(found));
+    }
+}
