@@ -162,15 +162,15 @@ fn main_data_behind_an_image_is_read_alike_on_every_way() {
 /// follows.
 #[test]
 fn what_lies_in_a_record_is_no_record_on_any_way() {
-    let before = Rec::new(10, 0, 6000);
+    let before = Rec::data(6000);
     let mut wal = Wal::new(Form::of("15"), 3);
     wal.add(&before);
-    let lsn = wal.add(&Rec::new(10, 0, 3000));
+    let lsn = wal.add(&Rec::data(3000));
     let link = [&25_000_000u32.to_le_bytes()[..], &[0; 4], &lsn.0.to_le_bytes(), &[0; 8]].concat();
     for at in 1000..1008 {
-        let mut record = Rec::new(10, 0, 3000);
+        let mut record = Rec::data(3000);
         record.main[at..at + link.len()].copy_from_slice(&link);
-        let directory = write("15", &[before.clone(), record, Rec::new(10, 0, 30)]).write();
+        let directory = write("15", &[before.clone(), record, Rec::data(30)]).write();
         for way in [&Way::verifying()[..], &[Way::naive()]].concat() {
             let seen = see(directory.path(), way).expect("records");
             assert_eq!((seen.records(), seen.problems), (3, Vec::new()), "{at}, {way:?}");

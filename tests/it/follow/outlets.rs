@@ -56,10 +56,10 @@ fn what_is_owed_to_a_file_outlives_a_run_without_it() {
     fs::rename(&away, &there).expect("renamed");
     let by_hand = Following::begin(&wal, &words[..2]);
     by_hand.line(|_| by_hand.text("out").lines().count() > 1);
-    by_hand.end("-TERM");
+    by_hand.end("TERM");
     let again = Following::begin(&wal, &words);
     again.line(|_| again.text("out").lines().count() > 1);
-    again.end("-TERM");
+    again.end("TERM");
     let told = fs::read_to_string(&lines).expect("text");
     assert_eq!(told.matches("\"folder_gone\"").count(), 1, "{told}");
 }
@@ -92,7 +92,7 @@ fn lines_on_standard_output_begin_anew_after_half_a_line() {
     let read = reader.read(&mut told).expect("it can be read");
     told.truncate(read);
     wait_for("standard output: can be written again");
-    following.send("-TERM");
+    following.send("TERM");
     reader.read_to_end(&mut told).expect("it can be read");
     let told = String::from_utf8(told).expect("text");
     let is_whole = |line: &str| serde_json::from_str::<Value>(line).is_ok();
@@ -122,7 +122,7 @@ fn all_that_cannot_be_written_at_the_end_is_told() {
         std::thread::sleep(Duration::from_millis(20));
     }
     [one, two].iter().for_each(|folder| fs::remove_dir_all(folder).expect("removed"));
-    following.send("-TERM");
+    following.send("TERM");
     let said = said(&mut following, 3);
     assert!(said.contains(text(&lines)) && said.contains(text(&state)), "{said}");
     assert!(!said.contains("tried again"), "{said}");
