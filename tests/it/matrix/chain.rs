@@ -150,6 +150,10 @@ fn fill(wal: &mut Wal, random: &mut Xorshift, whole: bool) {
         };
         // Of runs of one byte every codec makes short work.
         record.main.fill(random.below(255) as u8 + 1);
+        if !record.blocks.is_empty() {
+            // The offset number of an inserted row.
+            record.main[..2].copy_from_slice(&[1, 0]);
+        }
         wal.add(&record);
     }
     if !whole {
