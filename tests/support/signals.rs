@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
-/// The same call with nothing to read, and with no signal ignored. What a shell starts in the background ignores SIGINT, and under `nohup`
-/// SIGHUP: the tests, and all that they start, would too.
+/// The same call with nothing to read, and with no signal ignored. What a shell starts in the background
+/// ignores SIGINT, and under `nohup` SIGHUP: the tests, and all that they start, would too.
 pub fn none_ignored(call: &Command) -> Command {
     let mut command = Command::new("env");
     command

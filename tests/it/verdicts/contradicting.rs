@@ -187,7 +187,7 @@ fn lists_that_are_longer_than_the_data() {
         ("Transaction/COMMIT", "pg15-mixed", relations),
         ("Standby/RUNNING_XACTS", "pg13-mixed", running),
         ("MultiXact/CREATE_ID", "pg15-mixed", multixact),
-        ("RelMap/UPDATE", "pg17-mixed", map),
+        ("RelMap/UPDATE", "pg16-workload", map),
         ("Heap2/MULTI_INSERT", "pg16-workload", rows),
         ("Heap2/PRUNE", "pg15-mixed", pruned),
     ] {

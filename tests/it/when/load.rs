@@ -2,7 +2,7 @@
 //! their time, clocks that jump. The same seed makes the same WAL.
 
 use crate::common::builder::{Form, Wal};
-use crate::common::record::{Block, HEAP, Image, Rec, TRANSACTION, XLOG};
+use crate::common::record::{Block, Image, Rec, TRANSACTION, XLOG};
 use crate::common::xorshift::Xorshift;
 use walstat_format::lsn::Lsn;
 
@@ -101,7 +101,7 @@ impl Writer {
             let fork = if random.below(20) == 0 { 2 } else { 0 };
             Block { relation, number, image, fork, ..Block::new(id) }
         };
-        let mut record = Rec::new(HEAP, 0x00, 1 + self.random.below(bulk) as usize);
+        let mut record = Rec::data(1 + self.random.below(bulk) as usize);
         for id in 0..self.random.below(3) as u8 {
             record.blocks.push(block(&mut self.random, id));
         }

@@ -117,9 +117,9 @@ fn a_filter_does_not_change_the_clock() {
             [&["--since", &since, "--stats=rmgr,timeline", "--bucket=1s"], options].concat();
         run(sample.path(), &[&["--format=json"], &options[..]].concat()).exits(0).json()
     };
-    let (all, filtered) = (heap(&[]), heap(&["-r", "Heap"]));
+    let (all, filtered) = (heap(&[]), heap(&["-r", "Heap2"]));
     let rows = all["rmgrs"].as_array().expect("rows");
-    let of_heap = rows.iter().find(|row| row["rmgr"] == "Heap").expect("Heap");
+    let of_heap = rows.iter().find(|row| row["rmgr"] == "Heap2").expect("Heap2");
     assert_eq!(filtered["totals"]["count"], of_heap["count"]);
     let buckets = |report: &Value| -> Vec<Value> {
         let buckets = report["timeline"]["buckets"].as_array().expect("buckets");
@@ -141,7 +141,7 @@ fn a_filter_does_not_change_when_and_why_checkpoints_began() {
             report["checkpoints"].as_array().expect("rows").iter().map(pick).collect()
         };
         let all = rows(&[]);
-        for filter in [&["-r", "Heap"][..], &["-r", "BRIN"], &["-x", "4000000000"]] {
+        for filter in [&["-r", "Heap2"][..], &["-r", "BRIN"], &["-x", "4000000000"]] {
             assert_eq!(rows(filter), all, "{} {filter:?}", sample.display());
         }
     }
@@ -221,7 +221,7 @@ fn what_makes_no_sense_is_said() {
 fn the_times_of_a_range_are_those_of_all_records() {
     let sample = sample(&Load { records: 4000, ..Load::PLAIN });
     let range = |options: &[&str]| json(sample.path(), options)["range"].clone();
-    let (whole, heap) = (range(&[]), range(&["-r", "Heap"]));
+    let (whole, heap) = (range(&[]), range(&["-r", "Heap2"]));
     assert!(whole["first_time"].is_string() && heap["start"] == whole["start"]);
     assert_eq!(
         (&heap["first_time"], &heap["last_time"]),
@@ -230,7 +230,7 @@ fn the_times_of_a_range_are_those_of_all_records() {
     // A span leaves out other times, and says so whatever else is left out.
     let times = sample.commits();
     let (since, until) = (text(times[times.len() / 3]), text(times[times.len() / 2]));
-    let inside = range(&["-r", "Heap", "--since", &since, "--until", &until]);
+    let inside = range(&["-r", "Heap2", "--since", &since, "--until", &until]);
     let time =
         |key: &str| inside[key].as_str().expect("a time").parse::<jiff::Timestamp>().expect("it");
     assert_eq!(time("first_time"), since.parse().expect("a time"));

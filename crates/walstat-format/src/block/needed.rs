@@ -144,8 +144,8 @@ impl NeededBlocks {
     }
 }
 
-/// Walks over the parts of a record as [`super::walk`] does; `None`: they make no sense, or its references are
-/// not what is needed. The usual forms refer to nothing, or to a block 0 in the main fork.
+/// Walks over the parts of a record as [`super::walk`] does; `None`: they make no sense, or its references
+/// are not what is needed. The usual forms refer to nothing, or to a block 0 in the main fork.
 #[inline(always)]
 pub fn walk_needed(
     head: &[u8],
