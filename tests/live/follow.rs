@@ -78,12 +78,14 @@ fn official(server: &Server, wal: &Path, line: &Value, switch: Option<&str>) -> 
     }
 }
 
-/// The same of a part of one timeline. The first segment is named: else pg_waldump takes the size of segments
-/// from any file, and one that the server has made for later has none.
+/// The same of a part of one timeline. Its first and last segment are named: else pg_waldump takes the size of
+/// segments from any file, and one that the server has made for later has none.
 fn counted(server: &Server, wal: &Path, timeline: u32, (start, end): (&str, &str)) -> [u64; 4] {
     let mut tool = server.command("pg_waldump");
     tool.args(["--stats", "-p"]).arg(wal).args(["-s", start, "-e", end]);
-    let output = tool.arg(segment(wal, timeline, start)).output().expect("pg_waldump runs");
+    let (first, last) = (number(start), number(start).max(number(end) - 1));
+    tool.args([first, last].map(|lsn| segment(wal, timeline, lsn)));
+    let output = tool.output().expect("pg_waldump runs");
     let [text, error] =
         [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let total = text.lines().find(|line| line.starts_with("Total"));
@@ -135,12 +137,12 @@ fn number(lsn: &str) -> u64 {
 }
 
 /// The name of the segment in which an LSN lies; all segments are whole files.
-fn segment(wal: &Path, timeline: u32, lsn: &str) -> String {
+fn segment(wal: &Path, timeline: u32, lsn: u64) -> String {
     let files =
         fs::read_dir(wal).expect("a folder").filter_map(|entry| entry.ok()?.metadata().ok());
     let bytes = files.filter(|file| file.is_file()).map(|file| file.len()).max();
     let (bytes, of_id) = (bytes.expect("a segment"), 1 << 32);
-    let (id, place) = (number(lsn) / of_id, number(lsn) % of_id);
+    let (id, place) = (lsn / of_id, lsn % of_id);
     format!("{timeline:08X}{id:08X}{:08X}", place / bytes)
 }
 
