@@ -78,8 +78,8 @@ fn official(server: &Server, wal: &Path, line: &Value, switch: Option<&str>) -> 
     }
 }
 
-/// The same of a part of one timeline. Its first and last segment are named: else pg_waldump takes the size of
-/// segments from any file, and one that the server has made for later has none.
+/// The same of a part of one timeline. Its first and last segment are named: else pg_waldump takes the size
+/// of segments from any file, and one that the server has made for later has none.
 fn counted(server: &Server, wal: &Path, timeline: u32, (start, end): (&str, &str)) -> [u64; 4] {
     let mut tool = server.command("pg_waldump");
     tool.args(["--stats", "-p"]).arg(wal).args(["-s", start, "-e", end]);
