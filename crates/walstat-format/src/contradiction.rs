@@ -102,7 +102,7 @@ static BY_TYPE: [[u8; 2]; 1 << 12] = {
     by_type
 };
 
-/// Whether a record has to be looked at by [`contradiction`]; this costs next to nothing, and few have.
+/// Whether a record has to be looked at by [`contradiction`]: each with an image, and each with lists.
 #[inline(always)]
 pub fn may_contradict(record: &Record<'_>) -> bool {
     let (header, parts) = (&record.header, &record.parts);

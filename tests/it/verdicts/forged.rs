@@ -107,6 +107,21 @@ fn an_op_code_that_the_release_does_not_have_is_a_problem() {
     ["15", "19"].into_iter().for_each(|name| is_judged("an extension", name, &record, true));
 }
 
+/// One record is told, by any number of threads: the one at this place.
+#[track_caller]
+fn one_is_told(wal: Wal, lsn: Lsn) -> serde_json::Value {
+    let directory = wal.finish().write();
+    let problems = ["1", "2"].map(|threads| {
+        let ran = check(&["-j", threads], directory.path()).exits(4);
+        assert_eq!(told_by(&ran).len(), 1, "{}", ran.stdout);
+        let problem = ran.json()["problems"][0].clone();
+        assert_eq!(problem["lsn"], lsn.to_string());
+        problem
+    });
+    let [problem, _] = problems;
+    problem
+}
+
 /// One that goes on in the next page is found as well, and so is one of many, once.
 #[test]
 fn an_unknown_op_code_is_found_wherever_its_record_lies() {
@@ -119,12 +134,7 @@ fn an_unknown_op_code_is_found_wherever_its_record_lies() {
     let lsn = wal.add(&Rec { rmgr: 2, info: 0x40, ..unknown.clone() });
     (0..300).for_each(|_| _ = wal.add(&Rec { rmgr: 2, info: 0x40, ..unknown.clone() }));
     wal.switch();
-    let directory = wal.finish().write();
-    for threads in ["1", "2"] {
-        let ran = check(&["-j", threads], directory.path()).exits(4);
-        assert_eq!(told_by(&ran).len(), 1, "{}", ran.stdout);
-        assert_eq!(ran.json()["problems"][0]["lsn"], lsn.to_string());
-    }
+    one_is_told(wal, lsn);
 }
 
 /// The rules of `DecodeXLogRecord` for images, and two that it does not ask: a server copies what lies
@@ -223,12 +233,6 @@ fn the_first_of_many_is_told() {
     let lsn = wal.add(&Rec::insert(60).block(Block::new(2).data(9000)));
     (0..300).for_each(|_| _ = wal.add(&Rec::insert(3)));
     wal.switch();
-    let directory = wal.finish().write();
-    for threads in ["1", "2"] {
-        let ran = check(&["-j", threads], directory.path()).exits(4);
-        assert_eq!(told_by(&ran).len(), 1, "{}", ran.stdout);
-        assert_eq!(ran.json()["problems"][0]["lsn"], lsn.to_string());
-        let expected = "a reference to block 0, which redo of Heap/INSERT reads";
-        assert_eq!(ran.json()["problems"][0]["expected"], expected);
-    }
+    let problem = one_is_told(wal, lsn);
+    assert_eq!(problem["expected"], "a reference to block 0, which redo of Heap/INSERT reads");
 }

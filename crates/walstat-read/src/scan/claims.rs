@@ -21,7 +21,7 @@ pub struct Claims {
     /// Where the first record lies of each resource manager and `xl_info` that redo does not know.
     pub(super) unknown: BTreeMap<(u8, u8), Lsn>,
     /// The same of those whose references are not what redo asks for, and what is wrong with them.
-    pub(super) astray: BTreeMap<(u8, u8), (Lsn, ReferenceFault)>,
+    pub(super) wrong_references: BTreeMap<(u8, u8), (Lsn, ReferenceFault)>,
 }
 
 /// A record that replaces one that a crash tore (`XLOG_OVERWRITE_CONTRECORD`).
@@ -63,7 +63,7 @@ impl Claims {
             return;
         }
         if let Some(fault) = needed_blocks(rmgr, info, record.version).fault(record.blocks()) {
-            self.astray.entry((rmgr, info)).or_insert((lsn, fault));
+            self.wrong_references.entry((rmgr, info)).or_insert((lsn, fault));
         }
         if rmgr != XLOG {
             return;
@@ -92,8 +92,8 @@ impl Claims {
         for (kind, lsn) in later.unknown {
             self.unknown.entry(kind).or_insert(lsn);
         }
-        for (kind, fault) in later.astray {
-            self.astray.entry(kind).or_insert(fault);
+        for (kind, fault) in later.wrong_references {
+            self.wrong_references.entry(kind).or_insert(fault);
         }
     }
 

@@ -40,11 +40,11 @@ impl<O> Outcome<O> {
         let unknown = self.claims.unknown.iter();
         let unknown =
             unknown.map(|((rmgr, info), lsn)| unknown_type(version.name, *lsn, *rmgr, *info));
-        let astray = self.claims.astray.iter();
-        let astray = astray.map(|((rmgr, info), (lsn, fault))| {
+        let wrong = self.claims.wrong_references.iter();
+        let wrong = wrong.map(|((rmgr, info), (lsn, fault))| {
             wrong_reference(*lsn, RecordType::of(*rmgr, *info, version), version, *fault)
         });
-        self.problems.extend(unknown.chain(astray));
+        self.problems.extend(unknown.chain(wrong));
     }
 }
 
