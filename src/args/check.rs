@@ -90,3 +90,10 @@ pub enum CheckFormat {
     /// Plugin output for Nagios, Icinga and compatible servers
     Nagios,
 }
+
+impl CheckFormat {
+    /// Whether it shows when the WAL was written, which no verdict depends on.
+    pub fn tells_when(self) -> bool {
+        matches!(self, CheckFormat::Json | CheckFormat::Html | CheckFormat::Openmetrics)
+    }
+}

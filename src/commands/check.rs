@@ -222,9 +222,9 @@ fn gather(
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
     let counters = match state {
         _ if needs_tables(limits) => assemble::whole(&known),
-        None => assemble::overview(),
-        // When the WAL was written is no part of a verdict, and would be most of a state.
-        Some(_) => Counters::default(),
+        // It would be most of a state.
+        None if args.outputs.formats().any(CheckFormat::tells_when) => assemble::overview(),
+        _ => Counters::default(),
     };
     let counters = Counters { restore: Some(Default::default()), ..counters };
     let (filters, gaps) = (&request.filters, gaps.iter().map(|gap| gap.range.clone()).collect());

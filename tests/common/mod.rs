@@ -6,6 +6,7 @@ pub mod catalog_changes;
 pub mod changed;
 pub mod disk;
 pub mod naive;
+pub mod one_change;
 pub mod record;
 pub mod whole;
 pub mod xorshift;

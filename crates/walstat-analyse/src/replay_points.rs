@@ -6,7 +6,7 @@ use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::{Time, xact};
 use walstat_format::record::Record;
-use walstat_format::rmgr::TRANSACTION;
+use walstat_format::rmgr::{TRANSACTION, XLOG};
 use walstat_read::scan::observe::Observe;
 
 /// Of each 1 MB of WAL, two points are kept at most: after the last record that ends in it, and after the
@@ -42,23 +42,30 @@ fn end_time(info: u8, main_data: &[u8]) -> Option<Time> {
     xact::end_time(info, main_data)
 }
 
+/// Whether a record from `lsn` to `end`, after one from `previous` to `last`, is the first of its step.
+#[inline(always)]
+fn is_next(last: Lsn, end: Lsn, previous: Lsn, lsn: Lsn) -> bool {
+    let differ = ((last.0 - 1) ^ (end.0 - 1)) | (previous.0 ^ lsn.0);
+    differ >> STEP_BITS != 0
+}
+
 impl Observe for ReplayPoints {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         let header = &record.header;
+        let end = record.end.aligned();
+        let next = |last: &ReplayPoint| is_next(last.end, end, header.previous, record.lsn);
         if header.rmgr == TRANSACTION {
             self.time = end_time(header.info, record.main_data_start()).or(self.time);
+        } else if header.rmgr != XLOG
+            && let Some(last) = &mut self.last
+            && !next(last)
+        {
+            last.end = end;
+            return;
         }
-        let end = record.end.aligned();
-        let step = |lsn: Lsn| lsn.0 >> STEP_BITS;
-        let ends_in = |end: Lsn| step(Lsn(end.0 - 1));
-        let is_next = |last: ReplayPoint| {
-            ends_in(last.end) != ends_in(end) || step(header.previous) != step(record.lsn)
-        };
-        if self.last.is_some_and(is_next) {
-            self.points.extend(self.last);
-        }
-        self.last = Some(ReplayPoint { end, time: self.time, switch: header.is_switch() });
+        let is_next = self.last.as_ref().is_some_and(next);
+        self.note(end, header.is_switch(), is_next);
     }
 
     fn lost(&mut self, _: Range<Lsn>) {
@@ -78,6 +85,15 @@ impl Observe for ReplayPoints {
 }
 
 impl ReplayPoints {
+    /// Notes where replay stands after a record; `is_next`: it is the first one of its step.
+    #[inline(never)]
+    fn note(&mut self, end: Lsn, switch: bool, is_next: bool) {
+        if is_next {
+            self.points.extend(self.last);
+        }
+        self.last = Some(ReplayPoint { end, time: self.time, switch });
+    }
+
     /// Where replay stands after the last record that ends at `lsn` or before.
     pub fn before(&self, lsn: Lsn) -> Option<ReplayPoint> {
         let all = self.points.iter().chain(&self.last);

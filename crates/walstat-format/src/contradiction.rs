@@ -115,9 +115,11 @@ pub fn may_contradict(record: &Record<'_>) -> bool {
     }
     let main_at = header.total_bytes.saturating_sub(parts.main_data_bytes) as usize;
     let main = record.body.head.get(main_at..).unwrap_or_default();
-    let number = |place: u8| main.get(usize::from(place)..)?.first_chunk().copied();
-    let (Some(first), Some(second)) = (number(first), number(second)) else { return true };
-    let (first, second) = (u16::from_le_bytes(first), u16::from_le_bytes(second));
+    // The second place is never before the first one.
+    let Some(to_second) = main.get(..usize::from(second) + 2) else { return true };
+    let first = to_second.get(usize::from(first)..).and_then(<[u8]>::first_chunk);
+    let (Some(first), Some(second)) = (first, to_second.last_chunk()) else { return true };
+    let (first, second) = (u16::from_le_bytes(*first), u16::from_le_bytes(*second));
     // Numbers count from 1, and their most is a power of two.
     (first.wrapping_sub(1) | second.wrapping_sub(1)) >= OFFSET_MAX
 }

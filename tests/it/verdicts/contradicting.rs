@@ -3,38 +3,15 @@
 
 use super::check;
 use crate::common::changed::{Places, Stretch};
+use crate::common::one_change::{
+    self, Change, bare, insert_at_5000, insert_of_other_id, insert_with_broken_image,
+    insert_with_short_image, of, put, put_offset,
+};
 use crate::support::fixtures::sample;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-
-/// Resource managers.
-const XLOG: u8 = 0;
-const TRANSACTION: u8 = 1;
-const MULTIXACT: u8 = 6;
-const RELMAP: u8 = 7;
-const STANDBY: u8 = 8;
-const HEAP2: u8 = 9;
-const HEAP: u8 = 10;
-const BTREE: u8 = 11;
-
-/// What is changed in a record, of which the places are known; `None`: it is not one of those that are meant.
-type Change = fn(&mut Vec<u8>, &Places) -> Option<()>;
-
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
-    bytes.get_mut(at..at + value.len())?.copy_from_slice(value);
-    Some(())
-}
-
-/// Only records of this type.
-fn of(bytes: &[u8], rmgr: u8, info: u8) -> Option<()> {
-    (bytes[17] == rmgr && bytes[16] & 0xF0 == info).then_some(())
-}
-
-/// Only those without an image.
-fn bare(places: &Places) -> Option<()> {
-    places.blocks.iter().all(|block| block.image.is_empty()).then_some(())
-}
+use walstat_format::rmgr::{BTREE, HEAP, HEAP2, MULTIXACT, RELMAP, STANDBY, TRANSACTION, XLOG};
 
 /// The segments of a folder, unpacked.
 fn unpacked(folder: &Path) -> TempDir {
@@ -75,13 +52,10 @@ fn is_told(what: &str, sample_name: &str, change: Change, expected: (&str, &str)
 
 #[test]
 fn other_blocks_than_those_that_redo_reads() {
-    let insert: Change = |bytes, places| {
-        of(bytes, HEAP, 0x00)?;
-        put(bytes, places.blocks.first()?.flags - 1, &[5])
-    };
     let expected = "a reference to block 0, which redo of Heap/INSERT reads";
-    is_told("another id", "pg15-mixed", insert, (expected, "none of that id"));
-    is_told("another id", "pg9.5-mixed", insert, (expected, "none of that id"));
+    let expected = (expected, "none of that id");
+    is_told("another id", "pg15-mixed", insert_of_other_id, expected);
+    is_told("another id", "pg9.5-mixed", insert_of_other_id, expected);
     let delete: Change = |bytes, places| {
         of(bytes, HEAP, 0x10)?;
         bare(places)?;
@@ -103,29 +77,19 @@ fn other_blocks_than_those_that_redo_reads() {
     is_told("no file", "pg15-mixed", file, ("the relation file of block 0", "file number 0"));
 }
 
-/// Offset number 5000 at this place of the main data.
-fn to_5000(bytes: &mut [u8], places: &Places, at: usize) -> Option<()> {
-    bare(places)?;
-    put(bytes, places.main.start + at, &5000_u16.to_le_bytes())
-}
-
 #[test]
 fn offset_numbers_that_no_page_has() {
-    let insert: Change = |bytes, places| {
-        of(bytes, HEAP, 0x00)?;
-        to_5000(bytes, places, 0)
-    };
     let update: Change = |bytes, places| {
         of(bytes, HEAP, 0x40)?;
-        to_5000(bytes, places, 12)
+        put_offset(bytes, places, 12, 5000)
     };
     let leaf: Change = |bytes, places| {
         of(bytes, BTREE, 0x00)?;
-        to_5000(bytes, places, 0)
+        put_offset(bytes, places, 0, 5000)
     };
     let found = "offset number 5000, which no page has";
     let rows: [(&str, &str, Change); 3] = [
-        ("Heap/INSERT", "pg15-mixed", insert),
+        ("Heap/INSERT", "pg15-mixed", insert_at_5000),
         ("Heap/HOT_UPDATE", "pg11-mixed", update),
         ("Btree/INSERT_LEAF", "pg17-mixed", leaf),
     ];
@@ -135,8 +99,7 @@ fn offset_numbers_that_no_page_has() {
     }
     let none: Change = |bytes, places| {
         of(bytes, HEAP, 0x10)?;
-        bare(places)?;
-        put(bytes, places.main.start + 4, &[0, 0])
+        put_offset(bytes, places, 4, 0)
     };
     let expected = "an offset number of 1 to 2048 in a record Heap/DELETE";
     is_told("0", "pg18-workload", none, (expected, "offset number 0, which no page has"));
@@ -198,37 +161,15 @@ fn lists_that_are_longer_than_the_data() {
 
 #[test]
 fn images_that_give_no_page() {
-    // Compressed and replayed, as the bits are from 15 on.
-    const COMPRESSED: u8 = 0x1C;
-    const APPLY: u8 = 0x02;
-    /// Where its `bimg_info` is, if there is an image of block 0.
-    fn info(places: &Places) -> Option<usize> {
-        let block = places.blocks.first().filter(|block| !block.image.is_empty())?;
-        Some(block.flags + 7)
-    }
-    let packed: Change = |bytes, places| {
-        of(bytes, HEAP, 0x00)?;
-        let flags = bytes[info(places)?];
-        (flags & COMPRESSED != 0 && flags & APPLY != 0).then_some(())?;
-        let image = places.blocks.first()?.image.clone();
-        bytes.get_mut(image.start + image.len() / 2..image.end)?.fill(0xFF);
-        Some(())
-    };
     let expected = "an image of block 0 of a record Heap/INSERT that unpacks to a page";
-    is_told("packed", "pg15-mixed", packed, (expected, "one that cannot be unpacked"));
-    let hole: Change = |bytes, places| {
-        of(bytes, HEAP, 0x00)?;
-        let at = info(places)?;
-        (bytes[at] & COMPRESSED != 0 && bytes[at] & 1 != 0).then_some(())?;
-        // Its length stands behind it: a byte less than the page needs.
-        bytes[at + 1] = bytes[at + 1].checked_sub(1)?;
-        Some(())
-    };
-    let found = "one that unpacks to 8191 bytes, its hole included";
-    is_told("a shorter hole", "pg15-mixed", hole, (expected, found));
+    let broken = (expected, "one that cannot be unpacked");
+    is_told("packed", "pg15-mixed", insert_with_broken_image, broken);
+    let short = (expected, "one that unpacks to 8191 bytes, its hole included");
+    is_told("a shorter hole", "pg15-mixed", insert_with_short_image, short);
     let unapplied: Change = |bytes, places| {
         of(bytes, XLOG, 0xB0)?;
-        bytes[info(places)?] &= !APPLY;
+        let block = places.blocks.first().filter(|block| !block.image.is_empty())?;
+        bytes[block.flags + 7] &= !one_change::APPLIED;
         Some(())
     };
     let expected = "an image of block 0, which redo of XLOG/FPI restores";

@@ -9,6 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::origin::Origin;
+use crate::common::changed::Stretch;
+use crate::common::one_change::{self, Change};
+
+/// Changes of a record, by name.
+const CHANGES: [(&str, Change); 7] = [
+    ("insert-of-other-id", one_change::insert_of_other_id),
+    ("leaf-of-other-id", one_change::leaf_of_other_id),
+    ("insert-at-5000", one_change::insert_at_5000),
+    ("insert-at-0", one_change::insert_at_0),
+    ("insert-into-file-0", one_change::insert_into_file_0),
+    ("insert-with-broken-image", one_change::insert_with_broken_image),
+    ("insert-with-short-image", one_change::insert_with_short_image),
+];
 
 /// How segments are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,6 +187,18 @@ impl<'o> Archive<'o> {
         }
     }
 
+    /// The same segment with a change of one record in it, under a checksum that is right.
+    fn with_change(&self, plain: &[u8], name: &str) -> Vec<u8> {
+        let alone = tempfile::tempdir().expect("a folder");
+        let (segment, _) =
+            self.origin.segments.iter().find(|(_, bytes)| *bytes == plain).expect("it");
+        fs::write(alone.path().join(segment), plain).expect("a segment");
+        let (_, change) = CHANGES.iter().find(|(known, _)| *known == name).expect("a change");
+        let stretch = Stretch::read(alone.path(), "15", 0, 1).expect("a segment with records");
+        let (disk, _) = stretch.with(change).expect("a record that is meant");
+        disk.files.into_values().next().expect("the segment")
+    }
+
     /// Something that is no segment of the archive.
     fn add_beside(&mut self, what: &str, words: &[&str]) {
         let (first, last) = (self.segment("first"), self.segment("last"));
@@ -258,6 +283,7 @@ fn changed_plain(
         "flip-last" => plain.iter_mut().rev().take(1).for_each(|byte| *byte ^= 0x10),
         "cut" => plain.truncate(number(0)),
         "grow" => plain.extend(vec![0; number(0)]),
+        "record" => plain = archive.with_change(&plain, words[0]),
         "content" => plain = archive.origin.segments[&archive.segment(words[0])].clone(),
         _ => return None,
     }

@@ -96,7 +96,14 @@ const SOUND: [(&str, &[Packing]); 20] = [
 ];
 
 /// Rows of one kind.
-const DAMAGED: [(&str, &[Packing]); 17] = [
+const DAMAGED: [(&str, &[Packing]); 24] = [
+    ("second record insert-of-other-id", &[Raw, Gzip]),
+    ("third record leaf-of-other-id", &[Raw]),
+    ("third record insert-at-5000", &[Raw, Zstd]),
+    ("last record insert-at-0", &[Raw]),
+    ("second record insert-into-file-0", &[Raw]),
+    ("first record insert-with-broken-image", &[Raw]),
+    ("first record insert-with-short-image", &[Raw]),
     ("second stored-zeros 2", &[Xz]),
     ("last stored-zeros 6", &[Xz]),
     ("second halves 2", &[Xz]),
