@@ -40,8 +40,6 @@ const LEARN_EVERY: Duration = Duration::from_secs(15);
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);
 /// After WAL was lost catalogs are read again, but not more often than this.
 const CATALOGS_EVERY: Duration = Duration::from_secs(5);
-/// `relpersistence` of a temporary table.
-const TEMPORARY: u8 = b't';
 /// Names are remembered for so many files.
 const FILES_MAX: usize = 20_000;
 
@@ -122,7 +120,7 @@ impl Reporter {
     }
 
     /// Tells what a follower has counted, and what came since the last time.
-    /// `is_last`: nothing is looked up any more.
+    /// `is_last`: nothing is looked up on disk any more.
     pub fn tell(
         &mut self,
         follower: &mut Follower,
@@ -136,8 +134,8 @@ impl Reporter {
         }
         let told = follower.counted(|following: &mut Following| {
             let news = following.take_news();
-            if !is_last || self.learned.is_none() {
-                self.learn(following, &news);
+            if !is_last || self.learned.is_none() || !news.dropped.is_empty() {
+                self.learn(following, &news, is_last);
             }
             let rows = self.happened(happenings, &news, following);
             let sums = by_rmgr(following);
@@ -200,21 +198,20 @@ impl Reporter {
     }
 
     /// Looks up names where it is time to, or where some are missing.
-    fn learn(&mut self, following: &mut Following, news: &News) {
+    fn learn(&mut self, following: &mut Following, news: &News, is_last: bool) {
         let files = || {
             let files = news.relations.rows().filter_map(|row| row.key.map(|key| key.relation));
             files.chain(news.kinds.files())
         };
         let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
         let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
-        // Whether a table is gone, or has another file, is told by names that are up to date.
-        let is_lasting = |file: &RelFileLocator| {
-            self.names.relation(*file).is_some_and(|relation| relation.persistence != TEMPORARY)
-        };
-        let is_new = is_new || news.dropped.iter().flat_map(|of| &of.files).any(is_lasting);
+        // Whether a table is gone, or has another file, is told by names that are up to date; and one that
+        // nobody wrote to since it was made has no name yet. Temporary tables are not among these
+        // (`smgrGetPendingDeletes` in `src/backend/catalog/storage.c`).
+        let is_new = is_new || !news.dropped.is_empty();
         // A file without a name would be a row of its own for good.
         let is_due = self.learned.is_none_or(|at| at.elapsed() >= LEARN_EVERY);
-        if self.are_names_old && self.catalogs_read.elapsed() >= CATALOGS_EVERY {
+        if !is_last && self.are_names_old && self.catalogs_read.elapsed() >= CATALOGS_EVERY {
             self.read_catalogs();
         } else if !is_new && !is_due {
             return;

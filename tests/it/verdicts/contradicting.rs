@@ -2,10 +2,10 @@
 //! what is not there, so no archive with one is sound.
 
 use super::check;
-use crate::common::changed::{Places, Stretch};
+use crate::common::changed::Stretch;
 use crate::common::one_change::{
-    self, Change, bare, insert_at_5000, insert_of_other_id, insert_with_broken_image,
-    insert_with_short_image, of, put, put_offset,
+    self, Change, bare, insert_at_0, insert_at_5000, insert_into_file_0, insert_of_other_id,
+    insert_with_broken_image, insert_with_short_image, leaf_of_other_id, of, put, put_offset,
 };
 use crate::support::fixtures::sample;
 use std::fs;
@@ -56,6 +56,8 @@ fn other_blocks_than_those_that_redo_reads() {
     let expected = (expected, "none of that id");
     is_told("another id", "pg15-mixed", insert_of_other_id, expected);
     is_told("another id", "pg9.5-mixed", insert_of_other_id, expected);
+    let expected = "a reference to block 0, which redo of Btree/INSERT_LEAF reads";
+    is_told("another id", "pg12-mixed", leaf_of_other_id, (expected, "none of that id"));
     let delete: Change = |bytes, places| {
         of(bytes, HEAP, 0x10)?;
         bare(places)?;
@@ -70,11 +72,8 @@ fn other_blocks_than_those_that_redo_reads() {
     };
     let expected = ("the number of block 0", "4294967295 (InvalidBlockNumber)");
     is_told("no block", "pg12-mixed", leaf, expected);
-    let file: Change = |bytes, places| {
-        of(bytes, HEAP2, 0x10)?;
-        put(bytes, places.blocks.first()?.relation? + 8, &[0; 4])
-    };
-    is_told("no file", "pg15-mixed", file, ("the relation file of block 0", "file number 0"));
+    let expected = ("the relation file of block 0", "file number 0");
+    is_told("no file", "pg15-mixed", insert_into_file_0, expected);
 }
 
 #[test]
@@ -97,12 +96,15 @@ fn offset_numbers_that_no_page_has() {
         let expected = format!("an offset number of 1 to 2048 in a record {name}");
         is_told(name, sample, change, (&expected, found));
     }
+    let found = "offset number 0, which no page has";
+    let expected = "an offset number of 1 to 2048 in a record Heap/INSERT";
+    is_told("0", "pg15-mixed", insert_at_0, (expected, found));
     let none: Change = |bytes, places| {
         of(bytes, HEAP, 0x10)?;
         put_offset(bytes, places, 4, 0)
     };
     let expected = "an offset number of 1 to 2048 in a record Heap/DELETE";
-    is_told("0", "pg18-workload", none, (expected, "offset number 0, which no page has"));
+    is_told("0", "pg18-workload", none, (expected, found));
 }
 
 #[test]
