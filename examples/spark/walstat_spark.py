@@ -166,6 +166,9 @@ def main():
     parser.add_argument("--prefix", required=True, help="a directory, mounted under the same path everywhere, or a URL")
     parser.add_argument("--endpoint", default=os.environ.get("AWS_ENDPOINT_URL"), help="of another store than Amazon's")
     parser.add_argument("--walstat", required=True, help="the program, under the same path everywhere")
+    parser.add_argument(
+        "-o", "--output", help="a file for the JSON: spark-submit mixes what else is said into standard output"
+    )
     parser.add_argument("--run", type=int, default=64, metavar="N", help="segments a task reads (default: 64)")
     parser.add_argument("--fan-in", type=int, default=16, metavar="N", help="partial results joined at a time (16)")
     given, options = parser.parse_known_args()
@@ -183,9 +186,10 @@ def main():
         directories, files = listed(prefix)
     work = Work(binary, prefix, directories, ["--format", "json", *options])
     parts = merged(work, cut(files, given.run), given.fan_in)
+    to_file = ["-o", os.path.abspath(given.output)] if given.output else []
     with tempfile.TemporaryDirectory() as folder:
         sys.stdout.flush()
-        sys.exit(subprocess.run([binary, "merge", *written(folder, parts)], cwd=folder).returncode)
+        sys.exit(subprocess.run([binary, "merge", *to_file, *written(folder, parts)], cwd=folder).returncode)
 
 
 if __name__ == "__main__":

@@ -258,6 +258,9 @@ fn begin(
 ) -> Result<Option<Followed>, Failure> {
     let Begun { mut follower, plan, from } = begun;
     let mut reporter = Reporter::new(args.names.sources(), &plan, args.top);
+    if let Some(redo) = redo_of(plan.data_directory.as_deref()) {
+        reporter.learn_from(redo, &follower, || ending.is_asked());
+    }
     follower.count(Following::new(reporter.store()));
     if from == StartAt::Now {
         loop {

@@ -14,6 +14,8 @@ use walstat_report::model::events::{EventRow, EventsReport};
 const LOSSES: [&str; 4] = ["drop_table", "truncate", "drop_database", "delete"];
 /// How a transaction stands that has not ended where the WAL does.
 const OPEN: &str = "in_progress";
+/// One that has been prepared and not ended since.
+const PREPARED: &str = "prepared";
 /// So many moments are told how to recover to, and so many events of each.
 const TOLD: usize = 5;
 
@@ -60,7 +62,13 @@ fn recovery(report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let all = &report.events;
     let Told { moments: told, of, are_losses } = told(all);
     if told.is_empty() {
-        return if all.iter().any(|row| row.outcome == OPEN) {
+        return if all.iter().any(|row| row.outcome == PREPARED) {
+            writeln!(
+                out,
+                "Prepared, and neither committed nor rolled back in this WAL: nothing is lost yet. ROLLBACK \
+                 PREPARED\non the server undoes it (pg_prepared_xacts has its gid)."
+            )
+        } else if all.iter().any(|row| row.outcome == OPEN) {
             writeln!(
                 out,
                 "Not committed in this WAL: recover to its end, or give newer WAL (pg_wal) too."
@@ -109,7 +117,9 @@ struct Told<'r> {
 /// The last events that took something away; without any, the last ones. Not what was rolled back, nor what
 /// has not committed: nothing of it stayed, and a target before it would lose what committed meanwhile.
 fn told(events: &[EventRow]) -> Told<'_> {
-    let stays = |row: &EventRow| row.is_irrevocable || !["aborted", OPEN].contains(&&*row.outcome);
+    let stays = |row: &EventRow| {
+        row.is_irrevocable || !["aborted", OPEN, PREPARED].contains(&&*row.outcome)
+    };
     let is_loss = |row: &&EventRow| {
         let is_temporary = row.schema.as_deref().is_some_and(|name| name.starts_with("pg_temp_"));
         let is_done = row.outcome == "committed" || row.is_irrevocable;

@@ -245,6 +245,12 @@ fn how_a_transaction_ended_is_told_beside_its_settings() {
         "{prepared}"
     );
     assert!(prepared.contains("recovery_target_inclusive = off"), "{prepared}");
+    let of_it = ["events", "--min-rows", "1", "-x", "746", text(&wal)];
+    let told = walstat(&[&of_it[..], &["-f", "json"]].concat()).exits(0).json();
+    let commit = told["events"][0]["commit_lsn"].as_str().expect("it committed").to_owned();
+    let waits = walstat(&[&of_it[..], &["-e", &commit]].concat()).exits(0).stdout;
+    assert!(waits.contains("ROLLBACK PREPARED\non the server undoes it"), "{waits}");
+    assert!(!waits.contains("recovery_target"), "{waits}");
 }
 
 /// A target before what has not committed would lose all that others committed meanwhile.

@@ -202,6 +202,28 @@ fn counters_are_those_of_pg_waldump_through_restarts_and_crashes() {
     }
 }
 
+/// Its rows in the catalogs are in no file but the WAL before the place where the second one goes on.
+#[test]
+fn a_table_made_since_the_last_checkpoint_has_its_name_after_a_restart_of_the_follower() {
+    let Some(server) = Server::debian_15() else { return };
+    let cluster = Cluster::start(&server, &Settings { initdb: &["--wal-segsize=1"], conf: "" });
+    cluster.sql("CHECKPOINT");
+    cluster.sql("CREATE TABLE fresh (id int)");
+    let beside = TempDir::new().expect("a directory");
+    let state = beside.path().join("state");
+    let words = ["--state", state.to_str().expect("text")];
+    for change in ["SELECT 1", "INSERT INTO fresh VALUES (1)"] {
+        let following = Following::begin(&cluster.data(), &words);
+        cluster.sql(change);
+        let end = flushed(&cluster);
+        let last = following.last("the change was read", |line| reaches(line, &end));
+        following.end();
+        let tables = last["tables"].as_array().expect("rows");
+        let named = tables.iter().any(|row| row["table"] == "fresh");
+        assert_eq!(named, change != "SELECT 1", "{change}: {tables:?}");
+    }
+}
+
 #[test]
 fn a_promotion_is_followed() {
     let Some(server) = Server::debian_15() else { return };

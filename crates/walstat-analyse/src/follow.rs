@@ -49,6 +49,38 @@ pub struct News {
     pub checkpoints: Vec<PassedCheckpoint>,
 }
 
+/// What WAL before the one that is counted teaches of names.
+#[derive(Clone, Default)]
+pub struct EarlierNames(NameLessons);
+
+impl EarlierNames {
+    /// Nothing yet, over the names that `known` has.
+    pub fn over(known: &Store) -> EarlierNames {
+        EarlierNames(NameLessons::over(known))
+    }
+
+    /// Adds what was learned to what was known before.
+    pub fn teach(mut self, store: &mut Store) {
+        self.0.fold_into(store);
+    }
+}
+
+impl Observe for EarlierNames {
+    const WHOLE: bool = true;
+
+    fn observe(&mut self, record: &Record<'_>) {
+        self.0.observe(record);
+    }
+
+    fn lost(&mut self, range: Range<Lsn>) {
+        self.0.lost(range);
+    }
+
+    fn merge(&mut self, later: EarlierNames) {
+        self.0.merge(later.0);
+    }
+}
+
 fn rows() -> FinishedRows {
     FinishedRows::new(ROWS, Order::Bytes)
 }

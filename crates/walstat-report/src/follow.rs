@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use walstat_analyse::follow::{self, Following, News};
+use walstat_analyse::follow::{self, EarlierNames, Following, News};
 use walstat_analyse::totals::Totals;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
@@ -31,7 +31,7 @@ use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
 use walstat_names::catalog::store::Store;
-use walstat_read::follow::{Follower, Happening, Recount};
+use walstat_read::follow::{Follower, Happening, Recount, Recounted};
 use walstat_read::input::plan::Plan;
 
 /// How often names learned from the WAL are looked up again; a file without a name is looked up at once.
@@ -40,6 +40,8 @@ const LEARN_EVERY: Duration = Duration::from_secs(15);
 const KEEPERS_EVERY: Duration = Duration::from_secs(5);
 /// After WAL was lost catalogs are read again, but not more often than this.
 const CATALOGS_EVERY: Duration = Duration::from_secs(5);
+/// WAL before the one that is counted is read for so long without a look whether that is to end.
+const EARLIER: Duration = Duration::from_millis(200);
 /// Names are remembered for so many files.
 const FILES_MAX: usize = 20_000;
 
@@ -114,6 +116,23 @@ impl Reporter {
         &self.store
     }
 
+    /// Learns names from the WAL between a redo point and where following begins: what was made in it is in no
+    /// catalog on disk yet. Goes on until all was read, or is not there, or it `is_over`.
+    pub fn learn_from(&mut self, redo: Lsn, follower: &Follower, is_over: impl Fn() -> bool) {
+        let range = redo..follower.position();
+        if range.is_empty() {
+            return;
+        }
+        let mut reading = follower.recount(range, EarlierNames::over(&self.store));
+        while !is_over() {
+            match reading.go_on::<EarlierNames>(Instant::now() + EARLIER) {
+                Recounted::GoesOn => {}
+                Recounted::Gone => return,
+                Recounted::Whole(names) => return names.teach(&mut self.store),
+            }
+        }
+    }
+
     /// What there is to be said of names.
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.known.take_warnings()
@@ -134,9 +153,7 @@ impl Reporter {
         }
         let told = follower.counted(|following: &mut Following| {
             let news = following.take_news();
-            if !is_last || self.learned.is_none() || !news.dropped.is_empty() {
-                self.learn(following, &news, is_last);
-            }
+            self.learn(following, &news, is_last);
             let rows = self.happened(happenings, &news, following);
             let sums = by_rmgr(following);
             (news, rows, sums, following.oldest_open(), following.marks.clone())

@@ -114,8 +114,8 @@ const ROWS: u64 = 2800;
 /// Writes the archive, and the same with a segment more, in which `wal_level` was minimal for a while.
 fn write(server: &Server, home: &Path) {
     let mut primary = primary_with_backup(server, home);
-    primary.set("wal_compression = pglz");
-    primary.reload();
+    // A page that was there before the backup, so that the record has an image of it.
+    primary.sql("SET wal_compression = pglz; COMMENT ON TABLE marker IS 'rows'");
     insert(&primary, 1..ROWS + 1, 20);
     primary.sql("SELECT pg_switch_wal()");
     wait_for_archiver(&primary.wal());
