@@ -190,7 +190,11 @@ fn place_of(piece: &Piece, before: Option<Key>, geometry: &Geometry) -> Result<K
         belongs(page, geometry, &file)?;
     }
     let not_wal = |reason: &NotWal| {
-        Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), reason.to_string())
+        let found = match reason {
+            NotWal::NoFile(kind) => format!("a {kind}"),
+            _ => reason.to_string(),
+        };
+        Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), found)
     };
     let standing = piece.name.as_ref().map(|name| name.standing);
     let name = piece.name.as_ref().map(|name| name.name);
