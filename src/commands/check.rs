@@ -175,12 +175,9 @@ fn read_and_judge(
         view.report.accepted_gaps = Some(gaps.iter().map(|gap| gap.told(&accepted)).collect());
     }
     if let Some(round) = round {
-        if !needs_tables(limits) {
-            // What most of the rules look at was not counted.
-            view.report.findings = None;
-        }
         round::books_close(args, &view.report)?;
-        round::told(&mut view.report, round, plan.geometry.segment_bytes);
+        let segment_bytes = plan.geometry.segment_bytes;
+        round::told(&mut view.report, round, segment_bytes, needs_tables(limits));
     }
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let (backups, reach, replacing) = (&backups, &reach, &replacing);

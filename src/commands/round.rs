@@ -133,8 +133,8 @@ fn unsound(args: &CheckArgs) -> Failure {
     Failure::Usage(format!("{}: {reason}", path.display()))
 }
 
-/// What the report says of the round.
-pub fn told(report: &mut Report, round: Round, segment_bytes: u32) {
+/// What the report says of the round; `has_tables`: what the rules look at was counted.
+pub fn told(report: &mut Report, round: Round, segment_bytes: u32, has_tables: bool) {
     let count = |number: usize| number as u64;
     let state = StateSummary {
         known_segments: count(round.known),
@@ -145,6 +145,9 @@ pub fn told(report: &mut Report, round: Round, segment_bytes: u32) {
     };
     report.notes.push(notes::round(&state));
     report.state = Some(state);
+    if !has_tables {
+        report.findings = None;
+    }
 }
 
 /// Up to where there is no problem.

@@ -54,7 +54,7 @@ pub fn insert_at_5000(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
     put_offset(bytes, places, 0, 5000)
 }
 
-/// The same at 0, which is none.
+/// The same at 0: redo puts the row wherever there is room.
 pub fn insert_at_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     put_offset(bytes, places, 0, 0)
@@ -63,10 +63,13 @@ pub fn insert_at_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
 /// An insertion into file 0, which is none.
 pub fn insert_into_file_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
+    // A server makes the file for an image.
+    bare(places)?;
     put(bytes, places.blocks.first()?.relation? + 8, &[0; 4])
 }
 
-/// Where `bimg_info` of the image of block 0 is, if that is compressed and replayed, with the bits of 15 and later.
+/// Where `bimg_info` of the image of block 0 is, if that is compressed and replayed, with the bits of 15 and
+/// later.
 fn packed_image(bytes: &[u8], places: &Places) -> Option<usize> {
     const COMPRESSED: u8 = 0x1C;
     let block = places.blocks.first().filter(|block| !block.image.is_empty())?;

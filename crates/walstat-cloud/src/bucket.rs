@@ -2,6 +2,7 @@
 //! what is read later is held against.
 
 use crate::contact::Contact;
+use crate::environment::{check, variables};
 use crate::options::options;
 use crate::reason::{Reason, scrubbed};
 use crate::url::{Scheme, Url};
@@ -153,6 +154,7 @@ fn client(url: &Url) -> Result<Client, String> {
         object_store::Error::Generic { source, .. } => scrubbed(&source.to_string()),
         other => scrubbed(&other.to_string()),
     };
+    check(variables(url.scheme))?;
     Ok(match url.scheme {
         Scheme::S3 => both(Arc::new(s3(url)?.build().map_err(said)?)),
         Scheme::Google => both(Arc::new(google(url)?.build().map_err(said)?)),
@@ -189,6 +191,10 @@ fn checked(endpoint: &str) -> Result<String, String> {
             "the endpoint has credentials in it: they belong into the environment".to_owned()
         );
     }
+    // A port may be too large, or the host none.
+    if !endpoint.is_ascii() || reqwest::Url::parse(endpoint).is_err() {
+        return Err("the endpoint is no URL that can be asked".to_owned());
+    }
     Ok(endpoint.trim_end_matches('/').to_owned())
 }
 
@@ -198,7 +204,12 @@ fn is_plain(endpoint: &str) -> bool {
 
 /// `https://s3.….amazonaws.com`, or the endpoint asked for.
 fn s3(url: &Url) -> Result<AmazonS3Builder, String> {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(&url.bucket).with_retry(once());
+    let mut builder = AmazonS3Builder::new().with_bucket_name(&url.bucket).with_retry(once());
+    for (name, value) in variables(Scheme::S3) {
+        if let Ok(key) = name.to_ascii_lowercase().parse() {
+            builder = builder.with_config(key, value);
+        }
+    }
     for (key, value) in CLIENT {
         builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
     }
@@ -207,9 +218,7 @@ fn s3(url: &Url) -> Result<AmazonS3Builder, String> {
     let endpoint = endpoint
         .or_else(|| set(AmazonS3ConfigKey::S3Endpoint))
         .or_else(|| set(AmazonS3ConfigKey::Endpoint));
-    let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) else {
-        return Ok(builder);
-    };
+    let Some(endpoint) = endpoint else { return Ok(builder) };
     let endpoint = checked(&endpoint)?;
     let builder = builder.with_allow_http(is_plain(&endpoint));
     Ok(builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint))
@@ -294,6 +303,9 @@ mod tests {
             assert!(!error.contains("secret"), "{error}");
         }
         assert_eq!(checked("http://host:80/"), Ok("http://host:80".to_owned()));
+        for endpoint in ["http://host:99999", "http://[::1", "http://a host", "http://h\u{f6}st"] {
+            assert!(checked(endpoint).is_err(), "{endpoint}");
+        }
     }
 
     #[test]

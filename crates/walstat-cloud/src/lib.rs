@@ -23,6 +23,7 @@
 mod body;
 mod bucket;
 mod contact;
+mod environment;
 mod fetch;
 mod list;
 mod options;

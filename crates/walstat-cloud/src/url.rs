@@ -38,6 +38,13 @@ impl Url {
         if bucket.is_empty() {
             return Err("no bucket in the URL".to_owned());
         }
+        // More than any of the stores allows, and nothing that a client's URL cannot have.
+        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-._$".contains(letter);
+        if !bucket.chars().all(is_of_name) {
+            return Err(
+                "no bucket can be called so: expected letters, digits, '-', '.', '_'".to_owned()
+            );
+        }
         let key = key.trim_matches('/');
         Ok(Url { scheme, bucket: bucket.to_owned(), key: key.to_owned() })
     }
@@ -55,6 +62,7 @@ mod tests {
         assert_eq!(parse("gs://wal/"), is("wal", ""));
         assert_eq!(parse("az://wal/a b/%20/c/"), is("wal", "a b/%20/c"));
         assert!(parse("s3:///a").is_err());
+        assert!(parse("s3://back ups/a").is_err());
     }
 
     #[test]

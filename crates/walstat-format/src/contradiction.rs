@@ -140,7 +140,10 @@ pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
             // Beside an image redo does not look at them.
             _ if record.parts.fpi_count > 0 => None,
             [Some(first), Some(second)] => {
-                let wrong = [first, second].into_iter().find(|it| !(1..=OFFSET_MAX).contains(it));
+                // Redo puts a row of number 0 wherever there is room (`PageAddItemExtended`).
+                let is_inserted = rmgr == HEAP && info & heap::OPCODE_MASK == heap::INSERT;
+                let numbers = u16::from(!is_inserted)..=OFFSET_MAX;
+                let wrong = [first, second].into_iter().find(|it| !numbers.contains(it));
                 wrong.map(Contradiction::Offset)
             }
             _ => Some(Contradiction::TooShort),

@@ -116,8 +116,8 @@ impl Reporter {
         &self.store
     }
 
-    /// Learns names from the WAL between a redo point and where following begins: what was made in it is in no
-    /// catalog on disk yet. Goes on until all was read, or is not there, or it `is_over`.
+    /// Learns names from the WAL between a redo point and where following begins: what was made in it is in
+    /// no catalog on disk yet. Goes on until all was read, or is not there, or it `is_over`.
     pub fn learn_from(&mut self, redo: Lsn, follower: &Follower, is_over: impl Fn() -> bool) {
         let range = redo..follower.position();
         if range.is_empty() {

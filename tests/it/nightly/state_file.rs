@@ -264,8 +264,8 @@ fn a_round_that_is_ended_at_once_leaves_no_lock() {
     }
 }
 
-/// Most rules look at what a round does not count unless they are asked for: nothing is said of any of them then,
-/// rather than of some.
+/// Most rules look at what a round does not count unless they are asked for: nothing is said of any of them
+/// then, rather than of some.
 #[test]
 fn findings_are_told_where_rules_are_asked_for() {
     let archive = Archive::with(3);
