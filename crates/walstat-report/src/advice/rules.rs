@@ -145,21 +145,28 @@ fn commit_bytes(report: &Report) -> u64 {
 }
 
 /// What so many transactions wrote at most only because they had an xid, if one thing alone gave it to them:
-/// one without an xid ends without a record (`RecordTransactionCommit`). The ends of all others are plain ones
-/// at least. With the pages in which is noted how transactions end, of which fewer xids begin fewer.
+/// one without an xid ends without a record (`RecordTransactionCommit`). The ends of all others are plain at
+/// least. With the pages in which is noted how transactions end, of which fewer xids begin fewer.
 fn xids_of(report: &Report, transactions: u64) -> u64 {
     if transactions == 0 {
         return 0;
     }
     let rows = || report.records.iter().flat_map(|records| &records.rows);
-    let mut ends = Sums::default();
-    rows().filter(|row| is_end(row)).for_each(|row| ends.add(&row.sums));
+    let ends = ends(report);
     let others = ends.count.saturating_sub(transactions);
     let pages = rows().filter(|row| {
         ["CLOG", "CommitTs", "MultiXact"].contains(&&*row.rmgr) && row.record.starts_with("ZERO")
     });
     let pages: u64 = pages.map(|row| row.sums.total_bytes).sum();
     ends.total_bytes.saturating_sub(others.saturating_mul(PLAIN_END_BYTES)) + pages
+}
+
+/// The ends of all transactions that have an xid.
+fn ends(report: &Report) -> Sums {
+    let mut ends = Sums::default();
+    let rows = report.records.iter().flat_map(|records| &records.rows);
+    rows.filter(|row| is_end(row)).for_each(|row| ends.add(&row.sums));
+    ends
 }
 
 /// Whether these are ends of transactions. One that is prepared has an xid whatever it does.
