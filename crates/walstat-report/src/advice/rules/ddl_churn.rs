@@ -72,15 +72,7 @@ fn check(report: &Report) -> Option<Finding> {
     let beside = Beside::of(report, relations_changed(&catalogs));
     let all = bytes + if is_habit { beside.of_a_habit() } else { 0 };
     let told = percent(all as f64 / report.totals.total_bytes.max(1) as f64, 0);
-    let title = if is_habit {
-        let what = match beside.decoded {
-            0 => "catalogs, locks and commits",
-            _ => "catalogs, locks, commits and what decoding needs of them",
-        };
-        format!("{told} of the bytes are {what}, as temporary tables write them")
-    } else {
-        format!("{told} of the bytes are changes of the catalogs")
-    };
+    let title = title(&told, is_habit, &beside);
     let most = if is_habit {
         format!(
             "{dropped} rows were added to pg_class and removed again: one for each table, index and TOAST \
@@ -111,6 +103,18 @@ fn check(report: &Report) -> Option<Finding> {
     let most = bytes + beside.of_a_habit() + beside.plain_commits + beside.files;
     let most = most.min(report.totals.total_bytes);
     Some(Finding { estimate: Some(most), ..finding.explaining(all) })
+}
+
+/// What is so large a share of the bytes.
+fn title(share: &str, is_habit: bool, beside: &Beside) -> String {
+    if !is_habit {
+        return format!("{share} of the bytes are changes of the catalogs");
+    }
+    let what = match beside.decoded {
+        0 => "catalogs, locks and commits",
+        _ => "catalogs, locks, commits and what decoding needs of them",
+    };
+    format!("{share} of the bytes are {what}, as temporary tables write them")
 }
 
 /// What relations that are made and dropped write beside catalogs.
