@@ -1,6 +1,6 @@
 //! The report of every command is put together here, of whatever was counted for it.
 
-use super::build::{Counted, Draft, Request, build};
+use super::build::{Counted, Draft, Request, build, times};
 use super::estimate::estimates;
 use super::known::Known;
 use super::large_work::{self, LargeFound};
@@ -143,9 +143,12 @@ pub fn assemble(gathered: Gathered, request: &Request, options: &ReportOptions) 
     let (large, kinds) = rest.unzip();
     let pruning = who.vacuums.as_ref().map(|vacuums| vacuums.pruning()).unwrap_or_default();
     let statistics = &scanned.observer;
+    let shown = times(&statistics.1, &request.filters);
+    let overview =
+        overview.map(|found| told_when::overview(found, &judged, &origin.server(), shown));
     let counted = Counted {
         statistics,
-        overview: overview.map(|found| told_when::overview(found, &judged, &origin.server())),
+        overview,
         estimates: sample
             .and_then(|sample| estimates(&sample, cycles, &judged.verdicts, &statistics.0)),
         pruning,

@@ -175,7 +175,7 @@ pub fn filters(filters: &select::Filters) -> Filters {
 
 /// First and last time. Records that filters leave out tell the time too; a span of time leaves out
 /// other times: that of a checkpoint, too, which states when it began.
-fn times(clock: &Clock, filters: &select::Filters) -> Option<(Time, Time)> {
+pub(crate) fn times(clock: &Clock, filters: &select::Filters) -> Option<(Time, Time)> {
     match &filters.span {
         None => clock.all,
         Some(span) => {

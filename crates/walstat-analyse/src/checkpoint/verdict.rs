@@ -8,7 +8,7 @@ named! {
     pub enum Cause {
         Time "time" "checkpoint_timeout was over";
         Wal "wal" "as much WAL was written as max_wal_size allows";
-        Requested "requested" "somebody asked for it: CHECKPOINT, a base backup, CREATE DATABASE";
+        Requested "requested" "somebody asked for it: CHECKPOINT, a base backup, CREATE or DROP DATABASE";
         Shutdown "shutdown" "the server stopped";
         EndOfRecovery "end_of_recovery" "the server had recovered, after a crash or by a promotion";
         ShutdownOrRecovery "shutdown_or_recovery"

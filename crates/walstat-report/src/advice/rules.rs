@@ -1,12 +1,12 @@
 //! The rules, one file each, named after what they find.
 
 use crate::advice::Rule;
-use crate::model::Report;
 use crate::model::estimate::{EstimateRow, Predicted, WORTH_A_WORD};
 use crate::model::finding::{AdvisedSetting, Certainty, Finding, SettingChange, Severity};
 use crate::model::table::{RecordRow, TableRow};
 use crate::model::threshold::{MIN_VOLUME_BYTES, MOSTLY};
 use crate::model::who::{IndexOf, IndexPart, WholeTableRow};
+use crate::model::{Report, Sums};
 use crate::when::REPLAY_RATES;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
@@ -53,6 +53,10 @@ const FAR_APART: u64 = 1800;
 
 /// A record of Heap/LOCK without an image: 24 bytes of header, 20 of its block, 2 and 8 of its own.
 pub(super) const LOCK_BYTES: u64 = 54;
+
+/// The end of a transaction that tells of its time alone: 24 bytes of header, 2 of its data's length, 8 of
+/// the time (`xl_xact_commit`, `xl_xact_abort`).
+const PLAIN_END_BYTES: u64 = 34;
 
 /// Fewer entries of an index are no habit.
 const MIN_ENTRIES: u64 = 1000;
@@ -138,6 +142,37 @@ fn commits(report: &Report) -> Vec<&RecordRow> {
 /// Their bytes.
 fn commit_bytes(report: &Report) -> u64 {
     commits(report).iter().map(|row| row.sums.total_bytes).sum()
+}
+
+/// What so many transactions wrote at most only because they had an xid, if one thing alone gave it to them:
+/// one without an xid ends without a record (`RecordTransactionCommit`). The ends of all others are plain at
+/// least. With the pages in which is noted how transactions end, of which fewer xids begin fewer.
+fn xids_of(report: &Report, transactions: u64) -> u64 {
+    if transactions == 0 {
+        return 0;
+    }
+    let rows = || report.records.iter().flat_map(|records| &records.rows);
+    let ends = ends(report);
+    let others = ends.count.saturating_sub(transactions);
+    let pages = rows().filter(|row| {
+        ["CLOG", "CommitTs", "MultiXact"].contains(&&*row.rmgr) && row.record.starts_with("ZERO")
+    });
+    let pages: u64 = pages.map(|row| row.sums.total_bytes).sum();
+    ends.total_bytes.saturating_sub(others.saturating_mul(PLAIN_END_BYTES)) + pages
+}
+
+/// The ends of all transactions that have an xid.
+fn ends(report: &Report) -> Sums {
+    let mut ends = Sums::default();
+    let rows = report.records.iter().flat_map(|records| &records.rows);
+    rows.filter(|row| is_end(row)).for_each(|row| ends.add(&row.sums));
+    ends
+}
+
+/// Whether these are ends of transactions. One that is prepared has an xid whatever it does.
+fn is_end(row: &RecordRow) -> bool {
+    let ends = row.record.starts_with("COMMIT") || row.record.starts_with("ABORT");
+    row.rmgr == "Transaction" && ends && !row.record.contains("PREPARED")
 }
 
 /// That nobody vacuums unless asked to, if the server's files say so.
@@ -323,8 +358,8 @@ fn recovery_price() -> String {
 pub(super) mod tests {
     use super::*;
     use crate::model::percent::percent;
+    use crate::model::sample;
     use crate::model::threshold::{FPI_RATIO, MIN_UPDATES};
-    use crate::model::{Sums, sample};
 
     /// A finding that says nothing.
     pub(crate) fn finding_of(rule: &str) -> Finding {
@@ -338,6 +373,35 @@ pub(super) mod tests {
         let row = RecordRow { rmgr: rmgr.into(), record: record.into(), info: "0x00".into(), sums };
         report.records = Some(vec![row].into());
         report
+    }
+
+    /// Adds a record type to such a report.
+    pub(crate) fn add_record(
+        report: &mut Report,
+        rmgr: &str,
+        record: &str,
+        count: u64,
+        bytes: u64,
+    ) {
+        let mut more = with_record(rmgr, record, bytes, bytes);
+        let more = more.records.iter_mut().flat_map(|records| records.rows.drain(..));
+        let more: Vec<RecordRow> =
+            more.map(|row| RecordRow { sums: Sums { count, ..row.sums }, ..row }).collect();
+        report.records.iter_mut().for_each(|records| records.rows.extend(more.iter().cloned()));
+    }
+
+    #[test]
+    fn all_other_ends_are_plain_at_least() {
+        let mut report = sample::report(0, 100 << 20);
+        report.records = Some(Vec::new().into());
+        add_record(&mut report, "Transaction", "COMMIT", 100, 100 * PLAIN_END_BYTES + 500);
+        add_record(&mut report, "Transaction", "ABORT", 20, 20 * PLAIN_END_BYTES);
+        add_record(&mut report, "Transaction", "COMMIT_PREPARED", 50, 5000);
+        add_record(&mut report, "CLOG", "ZEROPAGE", 2, 60);
+        assert_eq!(xids_of(&report, 0), 0);
+        // The 500 bytes may be of these.
+        assert_eq!(xids_of(&report, 10), 10 * PLAIN_END_BYTES + 500 + 60);
+        assert_eq!(xids_of(&report, 1000), 120 * PLAIN_END_BYTES + 500 + 60);
     }
 
     /// Thresholds that stand in texts are those of the code.

@@ -4,3 +4,4 @@
 pub(super) mod bulk_updates;
 pub(super) mod copied_databases;
 pub(super) mod non_hot_updates;
+pub(super) mod refilled_tables;

@@ -352,6 +352,13 @@ row! {
         pub backup_fpi_bytes: u64,
         /// What archive_timeout left empty of segments, at most; null where it is neither known nor shown.
         pub archive_timeout_bytes: Option<u64>,
+        /// Of how many it is likely that DROP DATABASE asked for them: they lie right before a database was
+        /// dropped. For the rules.
+        #[serde(skip)]
+        pub before_drops: u64,
+        /// The same of CREATE DATABASE, or ALTER DATABASE SET TABLESPACE, which copied files. For the rules.
+        #[serde(skip)]
+        pub beside_copies: u64,
         /// Whether initdb wrote some of this WAL, for the rules.
         #[serde(skip)]
         pub has_initdb: bool,
@@ -381,7 +388,8 @@ row! {
         pub worst_recovery_seconds: Option<Range>,
         /// Commits in the busiest second.
         pub peak_commits: Option<u64>,
-        /// Commits a second, on average.
+        /// Commits a second, on average of the time from `range.first_time` to `range.last_time`, both
+        /// seconds counted.
         pub mean_commits: Option<f64>,
         /// At most so many writes to disk in the busiest second, where commits within a millisecond share
         /// one.

@@ -5,17 +5,24 @@ use super::span::asked_for;
 use super::{REPLAY_RATES, at_second};
 use crate::model::when::{Causes, Overview, Range, Spacing};
 use walstat_analyse::checkpoint::cause::{Cause, Judged, Verdict};
+use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_analyse::checkpoint::server::Server;
 use walstat_analyse::checkpoint::{Cycle, Cycles};
-use walstat_analyse::commit::SYNC_TIME;
+use walstat_analyse::commit::{Pressure, SYNC_TIME};
+use walstat_analyse::ratios::ratio;
 use walstat_analyse::when::WhenFound;
-use walstat_format::payload::SECOND;
+use walstat_format::payload::{SECOND, Time};
 
 /// Stretches of time, at most: cells of a line of bars.
 const STRETCHES: usize = 48;
 
-/// The numbers.
-pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> Overview {
+/// The numbers; `shown`: the time that is shown beside them.
+pub(crate) fn overview(
+    found: &WhenFound,
+    judged: &Judged,
+    server: &Server,
+    shown: Option<(Time, Time)>,
+) -> Overview {
     let mut overview = Overview::default();
     if let Some(curve) = &found.written {
         let peak = curve.peak_second().filter(|_| found.thin.knows_seconds());
@@ -30,7 +37,7 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> O
     }
     if let Some(pressure) = &found.pressure {
         overview.peak_commits = pressure.per_second.map(|found| found.peak);
-        overview.mean_commits = pressure.per_second.map(|found| found.mean);
+        overview.mean_commits = mean_commits(pressure, shown);
         let syncs_most = (SECOND / i64::from(SYNC_TIME)) as u64;
         overview.peak_syncs = pressure.per_second.map(|found| found.peak.min(syncs_most));
     }
@@ -44,6 +51,9 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> O
         overview.archive_timeout_bytes =
             by_timeout(cycles, &found.clock, server).map(|padding| padding.most_bytes);
         overview.checkpoints = cycles.checkpoints;
+        overview.before_drops = count_of_told(&verdicts, &[Evidence::BeforeDatabaseDropped]);
+        let copied = [Evidence::AfterDatabaseCopied, Evidence::BeforeDatabaseCopied];
+        overview.beside_copies = count_of_told(&verdicts, &copied);
         overview.has_initdb = cycles.of_initdb() > 0;
         overview.causes = causes(&cycles.cycles, &verdicts);
         overview.wal_by_cause = wal_by_cause(cycles, &verdicts);
@@ -68,6 +78,14 @@ pub(crate) fn overview(found: &WhenFound, judged: &Judged, server: &Server) -> O
     overview
 }
 
+/// Commits a second in the time that is shown, which may be longer than from the first commit to the last.
+fn mean_commits(pressure: &Pressure, shown: Option<(Time, Time)>) -> Option<f64> {
+    let of_shown =
+        shown.map_or(0, |(first, last)| last.second().abs_diff(first.second()).saturating_add(1));
+    let mean = ratio(pressure.commits, of_shown.max(pressure.seconds));
+    mean.filter(|_| pressure.commits > 0)
+}
+
 /// A crash would replay so many bytes, if not more.
 pub(crate) fn replays_at_least(overview: &mut Overview, bytes: u64) {
     let bytes = overview.worst_recovery_bytes.map_or(bytes, |known| known.max(bytes));
@@ -75,6 +93,12 @@ pub(crate) fn replays_at_least(overview: &mut Overview, bytes: u64) {
     let seconds = |rate: u64| bytes as f64 / rate as f64;
     overview.worst_recovery_bytes = Some(bytes);
     overview.worst_recovery_seconds = Some(Range { low: seconds(fast), high: seconds(slow) });
+}
+
+/// How many checkpoints are told by this evidence.
+fn count_of_told(verdicts: &[Option<Verdict>], evidence: &[Evidence]) -> u64 {
+    let told = verdicts.iter().flatten().filter(|verdict| evidence.contains(&verdict.evidence));
+    told.count() as u64
 }
 
 /// The cause of a checkpoint, as far as it is likely.
@@ -243,8 +267,18 @@ mod tests {
     use walstat_analyse::checkpoint::{EndedCheckpoint, EventsSince};
     use walstat_analyse::deferred_log::CheckpointSeen;
     use walstat_format::lsn::Lsn;
-    use walstat_format::payload::Time;
     use walstat_format::payload::checkpoint::Checkpoint;
+
+    /// 10 commits in the midst of 29 seconds were told as 2.5 a second on average.
+    #[test]
+    fn commits_are_spread_over_the_time_that_is_shown() {
+        let pressure = Pressure { commits: 10, seconds: 4, ..Pressure::default() };
+        let at = |second: i64| Time(second * SECOND);
+        let mean = |shown| mean_commits(&pressure, shown);
+        assert_eq!(mean(Some((at(21), at(49)))), Some(10.0 / 29.0));
+        assert_eq!((mean(Some((at(46), at(47)))), mean(None)), (Some(2.5), Some(2.5)));
+        assert_eq!(mean_commits(&Pressure::default(), Some((at(21), at(49)))), None);
+    }
 
     #[test]
     fn distances_count_as_often_as_there_is_wal_in_them() {

@@ -6,9 +6,13 @@
 //! below 60 seconds it is critical.
 //!
 //! What to do: where checkpoints come by volume, raise `max_wal_size`; where they come by time, raise
-//! `checkpoint_timeout`; where they are asked for, find out who does. The size recommended is what half an
-//! hour needs at the average rate; but no more than twice the WAL that was read, and no more than the
-//! distance beyond which a wider one saves less than 1 % of the bytes.
+//! `checkpoint_timeout`; where they are asked for, find out who does: CHECKPOINT and base backups do, and
+//! what handles the files of whole databases. DROP DATABASE asks for one each time, CREATE DATABASE by
+//! copying files (until 14 always, from 15 on with `STRATEGY = FILE_COPY`) for two, so does ALTER DATABASE …
+//! SET TABLESPACE, and DROP TABLESPACE does where files are left. The WAL tells of databases that were
+//! dropped or copied. The size recommended is what half an hour needs at the average rate; but no more than
+//! twice the WAL that was read, and no more than the distance beyond which a wider one saves less than 1 % of
+//! the bytes.
 //!
 //! When to ignore it: while data is loaded once, or in tests.
 //!
@@ -187,26 +191,57 @@ fn images_after_asked(report: &Report, when: &Overview) -> u64 {
 /// What to do about checkpoints that come mostly for one reason, or nobody knows for which.
 fn advice(report: &Report, when: &Overview, spacing: &Spacing, mostly: Option<Cause>) -> Vec<Line> {
     let (volume, time) = (volume(report, when), time(report));
-    let who =
-        "find out who asks for checkpoints: CHECKPOINT, backups, CREATE DATABASE by copying files";
-    match mostly {
-        Some(Cause::Wal) => vec![volume],
-        Some(Cause::Time) => vec![time],
-        Some(_) => vec![who.into()],
+    let databases = of_databases(when);
+    let lines = match mostly {
+        Some(Cause::Wal) => return vec![volume],
+        Some(Cause::Time) => return vec![time],
+        Some(_) if are_all_of_databases(when) => Vec::new(),
+        Some(_) => vec![WHO.into()],
         // No server begins checkpoints by time so close to each other.
-        None if max_wal_size_now(report, when).is_some() => vec![volume, who.into()],
+        None if max_wal_size_now(report, when).is_some() => vec![volume, WHO.into()],
         // Nobody knows which: the log does.
         None if spacing.median < SHORTEST_TIMEOUT as u64 => {
             let size = larger(MAX_WAL_SIZE);
             let when = "if the server log (log_checkpoints) gives \"wal\" as the cause";
-            vec![Line { text: format!("{who}; or {size}, {when}"), settings: vec![size] }]
+            vec![Line { text: format!("{WHO}; or {size}, {when}"), settings: vec![size] }]
         }
         None => {
             let size = larger(MAX_WAL_SIZE);
-            let text = format!("{who}; or {size} or {CHECKPOINT_TIMEOUT}");
+            let text = format!("{WHO}; or {size} or {CHECKPOINT_TIMEOUT}");
             vec![Line { text, settings: vec![size] }, time]
         }
-    }
+    };
+    databases.into_iter().map(Line::from).chain(lines).collect()
+}
+
+/// Who asks for checkpoints (`RequestCheckpoint` in `dbcommands.c` and `tablespace.c`).
+const WHO: &str = "find out who asks for checkpoints: CHECKPOINT, backups, DROP DATABASE, DROP TABLESPACE, \
+                   ALTER DATABASE … SET TABLESPACE, CREATE DATABASE by copying files";
+
+/// Whether the WAL tells of all that somebody asked for that they belong to databases that were dropped or
+/// copied.
+fn are_all_of_databases(when: &Overview) -> bool {
+    let told = when.before_drops + when.beside_copies;
+    told > 0 && told >= when.causes.requested
+}
+
+/// What to say of checkpoints that were asked for since a database was dropped or copied.
+fn of_databases(when: &Overview) -> Vec<String> {
+    let asked = when.causes.requested;
+    let drops = format!(
+        "{} of the {asked} that were asked for came right before a database was dropped: DROP DATABASE asks \
+         for one each time; drop several in a row, when little is written, or keep the database and drop \
+         what is in it",
+        when.before_drops
+    );
+    let copies = format!(
+        "{} of the {asked} that were asked for came right before or after a database was copied: CREATE \
+         DATABASE that copies files asks for two each time, from 15 on STRATEGY = WAL_LOG for none, and \
+         ALTER DATABASE … SET TABLESPACE for two",
+        when.beside_copies
+    );
+    let told = [(when.before_drops, drops), (when.beside_copies, copies)];
+    told.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect()
 }
 
 /// A setting that is to be larger by nobody knows how much.
@@ -569,6 +604,28 @@ mod tests {
         report.estimates.iter_mut().for_each(|tried| tried.unasked = Some(predicted));
         report.when.iter_mut().for_each(|when| when.backups = 0);
         assert_eq!((told(&report).severity, told(&report).predicted), (Severity::Info, None));
+    }
+
+    /// Three were asked for by DROP DATABASE: its records lie right after them. It was not among who asks.
+    #[test]
+    fn databases_that_were_dropped_or_copied_are_told() {
+        let mut report = by_volume(&[(Some(1), 0.0)], 400 << 20, 1e8);
+        let asked = Causes { requested: 3, ..Causes::default() };
+        report.when.iter_mut().for_each(|when| when.wal_by_cause = asked.clone());
+        report.when.iter_mut().for_each(|when| when.causes = asked.clone());
+        let told = |report: &Report| check(report).expect("a finding").advice;
+        assert_eq!(told(&report), [WHO]);
+        assert!(WHO.contains("DROP DATABASE") && WHO.contains("DROP TABLESPACE"));
+        report.when.iter_mut().for_each(|when| when.before_drops = 2);
+        let advice = told(&report);
+        assert!(
+            advice[0].starts_with("2 of the 3 that were asked for came right before a database")
+        );
+        assert_eq!((advice.len(), &*advice[1]), (2, WHO));
+        // Nobody else asked: there is nothing to find out.
+        report.when.iter_mut().for_each(|when| when.beside_copies = 1);
+        let advice = told(&report);
+        assert!(advice[1].contains("STRATEGY = WAL_LOG") && advice.len() == 2, "{advice:?}");
     }
 
     #[test]

@@ -36,8 +36,8 @@ use serde_json::{Value, json};
 const CRITICAL: f64 = 1.0 - 1.0 / UNTUNED_AMPLIFICATION;
 
 /// What to do where no setting begins the checkpoints.
-const FEWER_REQUESTS: &str =
-    "ask for fewer checkpoints: most were asked for, by CHECKPOINT or a backup";
+const FEWER_REQUESTS: &str = "ask for fewer checkpoints: most were asked for (CHECKPOINT, backups, DROP \
+     DATABASE and others)";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

@@ -3,8 +3,8 @@
 //! Why it matters: with data checksums or `wal_log_hints`, the first reader of a page that was changed
 //! before the last checkpoint writes all of it into the WAL, only to note that its rows are
 //! committed. From 20 % of the bytes on, reading writes more than it should; from half of that on where it is
-//! known that `wal_log_hints` alone has them written. No more than these images is saved: a page that is
-//! changed later has its image then.
+//! known that `wal_log_hints` alone has them written. No more than these images with their records is saved:
+//! a page that is changed later has its image then.
 //!
 //! What to do: VACUUM after loading and after large changes, before the next checkpoint, or load with
 //! `COPY … FREEZE`; space checkpoints out; without `wal_log_hints`, if nothing needs it (pg_rewind
@@ -61,7 +61,16 @@ fn check(report: &Report) -> Option<Finding> {
     let why = needless.unwrap_or_else(|| why_they_are_there(report));
     // What needs nothing but a setting comes first.
     advice.insert(if is_needless { 0 } else { advice.len() }, why);
-    Some(finding.advising(advice).at_most((share * report.totals.total_bytes as f64) as u64))
+    let images = (share * report.totals.total_bytes as f64) as u64;
+    let most = (images + beside_images(report)).min(report.totals.total_bytes);
+    Some(Finding { estimate: Some(most), ..finding.advising(advice).explaining(images) })
+}
+
+/// What the records with these images have beside them.
+fn beside_images(report: &Report) -> u64 {
+    let rows = report.records.iter().flat_map(|records| &records.rows);
+    let of_hints = rows.filter(|row| row.rmgr == "XLOG" && row.record == "FPI_FOR_HINT");
+    of_hints.map(|row| row.sums.record_bytes).sum()
 }
 
 /// What to do where `wal_log_hints` alone has them written, as the settings of the server say.
@@ -90,6 +99,7 @@ fn why_they_are_there(report: &Report) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::rules::tests::with_record;
     use crate::model::finding::Certainty;
     use crate::model::settings::{SettingValues, Settings};
 
@@ -117,6 +127,18 @@ mod tests {
         report.ratios.hint_fpi_ratio = Some(0.5);
         let finding = check(&report).expect("a finding");
         assert_eq!((finding.estimate, finding.certainty), (Some(50 << 20), Certainty::Possible));
+    }
+
+    /// −34.4 % were saved where −34 % were promised at most.
+    #[test]
+    fn records_go_with_their_images() {
+        let mut report = with_record("XLOG", "FPI_FOR_HINT", 250_000, 100 << 20);
+        report.ratios.hint_fpi_ratio = Some(0.5);
+        let finding = check(&report).expect("a finding");
+        assert_eq!(
+            (finding.explains, finding.estimate),
+            (Some(50 << 20), Some((50 << 20) + 250_000))
+        );
     }
 
     #[test]

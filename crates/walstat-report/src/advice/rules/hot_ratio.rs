@@ -231,6 +231,12 @@ fn wants_room_then(report: &Report, row: &WholeTableRow) -> bool {
     split.has_indexed() && !split.has_use_of_room() && is_dear
 }
 
+/// Whether a fillfactor is among what helps a table.
+fn wants_room(report: &Report, row: &WholeTableRow) -> bool {
+    let is_first = Split::of(row).advises_room() && !is_never_pruned(row);
+    is_first || wants_room_then(report, row)
+}
+
 /// How much of all bytes a table would save at most, where several would.
 fn share_told(report: &Report, row: &WholeTableRow) -> String {
     let share = saved_of(report, row) / report.totals.total_bytes.max(1) as f64;
@@ -297,15 +303,22 @@ fn cures_of_any(split: &Split) -> Vec<String> {
 
 /// What the cures cost.
 fn side_effects(report: &Report, tables: &[&WholeTableRow], split: &Split) -> Vec<String> {
-    let is_known = *split != Split::default();
-    let then = tables.iter().any(|row| wants_room_then(report, row));
+    let (drops_indexes, room) = match tables {
+        // The usual fillfactor is advised.
+        [] => (split.advises_indexes(), split.advises_room().then_some(1)),
+        tables => {
+            let roomy = tables.iter().filter(|row| wants_room(report, row));
+            (
+                tables.iter().any(|row| Split::of(row).advises_indexes()),
+                roomy.map(|row| tenths_for(report, row)).max(),
+            )
+        }
+    };
     let mut prices = Vec::new();
-    if then || is_known && !split.has_use_of_room() {
+    if drops_indexes {
         prices.push("queries that use an index are slow without it".into());
     }
-    if then || !is_known || split.has_use_of_room() {
-        // Where no table is named, the usual one is advised.
-        let most = tables.iter().map(|row| tenths_for(report, row)).max().unwrap_or(1);
+    if let Some(most) = room {
         let (fillfactor, more) = (100 - 10 * most, most as f64 / (10 - most) as f64);
         prices.push(format!(
             "tables with room in their pages take more space and cache: with fillfactor {fillfactor} about \
@@ -598,6 +611,30 @@ mod tests {
         };
         assert!(price(90).contains("with fillfactor 90 about 11 % more"), "{}", price(90));
         assert!(price(8000).contains("with fillfactor 50 about 100 % more"), "{}", price(8000));
+    }
+
+    /// One table was to have fillfactor 90, and another one, of long rows, to lose an index: the price was
+    /// that of fillfactor 50.
+    #[test]
+    fn prices_are_of_what_is_advised() {
+        let heap = |row_bytes: u64| Part { block_data_bytes: 700 * row_bytes, ..Part::default() };
+        let moved = |name| WholeTableRow { heap: Some(heap(90)), ..table(name, 40, 300, 700) };
+        let stayed = WholeTableRow { heap: Some(heap(8000)), ..table("s", 40, 0, 0) };
+        let price = |tables: Vec<WholeTableRow>| {
+            let mut report = sample::report(0, 100 << 20);
+            (report.ratios.hot_ratio, report.ratios.updates) = (Some(0.3), 2000);
+            report.tables = Some(tables.into());
+            check(&report).expect("a finding").side_effects.concat()
+        };
+        let (indexes, room) = ("queries that use an index", "with fillfactor 90 about 11 % more");
+        let both = price(vec![moved("a"), stayed.clone()]);
+        assert!(both.contains(indexes) && both.contains(room), "{both}");
+        let of_index = price(vec![stayed]);
+        assert!(of_index.contains(indexes) && !of_index.contains("fillfactor"), "{of_index}");
+        // Dead rows stay in its pages: neither is advised.
+        let mut never_pruned = moved("q");
+        never_pruned.heap.iter_mut().for_each(|heap| heap.distinct_blocks = 10);
+        assert_eq!(price(vec![never_pruned]), "");
     }
 
     #[test]

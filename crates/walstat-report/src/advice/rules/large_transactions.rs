@@ -7,18 +7,23 @@
 //! work to the same table may be work that is done too often. From 20 % of the bytes on it is worth a look. A
 //! transaction is counted only in stretches of WAL of which it wrote a sixteenth or more, so it wrote at
 //! least the bytes shown; refreshes are counted in full. The table is concluded from a sample of its records.
-//! Subtransactions are counted by themselves.
+//! Subtransactions are counted by themselves. Loads of less than 16 MB each that only add rows are left out:
+//! so a table grows. Where tables are emptied and loaded again and again, by TRUNCATE or as new tables of the
+//! same name, all these loads are told together.
 //!
 //! What to do: that depends on what it did. Updates and deletes go into batches that commit; a partition can
 //! be dropped instead of deleting its rows. Updates of the same table that come again and again often set
 //! what is there already: a row that is not changed need not be written. Nor is it, where rows are deleted
 //! and the same ones inserted. A load into a table with indexes writes less if they are dropped before and
-//! built after it, which writes their pages. A refresh of a materialized view writes all of it, CONCURRENTLY
-//! only what differs. An index build or a rewrite is one transaction by its nature: less often, or when
-//! little else is written; one ALTER TABLE with several changes writes its table once. What builds indexes is
-//! counted in full as well, since CONCURRENTLY does it without a transaction that its records would name.
-//! CREATE DATABASE logs each page of its template from 15 on, unless `STRATEGY = FILE_COPY` says otherwise,
-//! which asks for checkpoints.
+//! built after it, which writes their pages. Of a table that is filled anew each time nothing is written
+//! where it is UNLOGGED, and that is what is saved at most; with `wal_level = minimal`, which leaves no room
+//! for standbys and archives, next to nothing where TRUNCATE and the load are one transaction. Where most of
+//! its rows stay as they were, MERGE can write those that differ alone. A refresh of a materialized view
+//! writes all of it, CONCURRENTLY only what differs. An index build or a rewrite is one transaction by its
+//! nature: less often, or when little else is written; one ALTER TABLE with several changes writes its table
+//! once. What builds indexes is counted in full as well, since CONCURRENTLY does it without a transaction
+//! that its records would name. CREATE DATABASE logs each page of its template from 15 on, unless `STRATEGY =
+//! FILE_COPY` says otherwise, which asks for checkpoints.
 //!
 //! When to ignore it: where it was done once, as a migration or a first load is.
 //!
@@ -28,6 +33,7 @@ use super::{evidence, plain_finding};
 use crate::advice::Rule;
 use crate::advice::workloads::bulk_updates::{BulkUpdates, table_of};
 use crate::advice::workloads::copied_databases::CopiedDatabases;
+use crate::advice::workloads::refilled_tables::RefilledTables;
 use crate::model::Report;
 use crate::model::finding::Finding;
 use crate::model::large::{LargeWork, LargeWorkRow};
@@ -50,6 +56,9 @@ const BUILT: f64 = 0.7;
 /// Rows are replaced where so many of them are deleted for one that is inserted, or inserted for one deleted.
 const AS_MANY: f64 = 0.5;
 
+/// So many tables are named that are filled anew.
+const TABLES_NAMED: usize = 3;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "large-transactions",
@@ -64,8 +73,14 @@ fn check(report: &Report) -> Option<Finding> {
     let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES && !are_small_loads(row);
     let most = rows.iter().filter(large).max_by_key(|row| row.total_bytes);
     let most_bytes = most.map_or(0, |row| row.total_bytes);
+    let refilled = RefilledTables::of(report, rows.iter().filter(|row| may_refill(row)));
+    let refilled = refilled.filter(|found| found.bytes >= most_bytes.max(LEAST_BYTES));
+    let most_bytes = refilled.as_ref().map_or(most_bytes, |found| found.bytes);
     if let Some(copied) = CopiedDatabases::of(report).filter(|copied| copied.bytes > most_bytes) {
         return of_databases(report, copied);
+    }
+    if let Some(refilled) = refilled {
+        return of_refilled(report, &refilled);
     }
     let most = most?;
     let bytes = most.total_bytes;
@@ -134,6 +149,48 @@ fn of_databases(report: &Report, copied: CopiedDatabases) -> Option<Finding> {
     Some(finding.at_most(bytes))
 }
 
+/// Tables that are emptied and loaded again and again.
+fn of_refilled(report: &Report, refilled: &RefilledTables) -> Option<Finding> {
+    let RefilledTables { tables, loads, bytes, table_bytes } = refilled;
+    let found = RULE.share(report, *bytes, report.totals.total_bytes)?;
+    let first: Vec<&str> = tables.iter().take(TABLES_NAMED).map(String::as_str).collect();
+    let more = match tables.len() - first.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = format!("{}{more}", first.join(", "));
+    let title = format!(
+        "{loads} loads that fill {names} anew wrote at least {}, {} of the bytes",
+        whole_megabytes(*bytes),
+        percent(found.share, 0)
+    );
+    let finding = Finding {
+        evidence: evidence([
+            ("work", LargeWork::Load.name().into()),
+            ("tables", tables.clone().into()),
+            ("transactions", (*loads).into()),
+            ("transaction_bytes", (*bytes).into()),
+            ("transaction_ratio", found.share.into()),
+            ("threshold", found.threshold.into()),
+        ]),
+        advice: vec![format!(
+            "{names}: UNLOGGED, where the load can be repeated; or load less often"
+        )],
+        side_effects: vec![UNLOGGED.into()],
+        source: "PostgreSQL manual, populating a database".into(),
+        ..plain_finding(&RULE, title)
+    };
+    // What the same transactions did to catalogs is written all the same.
+    Some(Finding { estimate: Some(*table_bytes), ..finding.explaining(*bytes) })
+}
+
+/// Whether these are loads for which it is worth to know whether they fill a table anew: what is advised for
+/// one that is large, and fills indexes, saves enough.
+fn may_refill(row: &&LargeWorkRow) -> bool {
+    let is_load = row.work == LargeWork::Load && !row.is_aborted && is_repeated(row);
+    is_load && (are_small_loads(row) || !has_indexes(row))
+}
+
 /// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
 fn are_small_loads(row: &LargeWorkRow) -> bool {
     let each = row.total_bytes / row.transactions.max(1);
@@ -147,8 +204,8 @@ fn may_save(row: &LargeWorkRow) -> bool {
 }
 
 /// What is saved at most. Of a load with indexes it is what went into these, without what their build after
-/// it writes; of updates of a whole table and of rows that are replaced all that the table wrote, since
-/// vacuum has less to do as well; of deletes their part of that.
+/// it writes, and of one without them all that the table wrote; so it is of updates of a whole table and of
+/// rows that are replaced, since vacuum has less to do as well; of deletes their part of that.
 fn most_saved(report: &Report, row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> u64 {
     let table = table_of(report, row).filter(|_| !row.is_aborted);
     let saved = match (row.work, table) {
@@ -157,7 +214,7 @@ fn most_saved(report: &Report, row: &LargeWorkRow, bulk: Option<BulkUpdates>) ->
                 .index_bytes
                 .saturating_sub(table.map_or(0, |table| built(report, row, table)));
         }
-        (LargeWork::Mixed, Some(table)) => table.numbers.total_bytes,
+        (LargeWork::Load | LargeWork::Mixed, Some(table)) => table.numbers.total_bytes,
         (LargeWork::Delete, Some(table)) => with_vacuum(row, table),
         _ => bulk.filter(|bulk| bulk.are_most()).map_or(0, |bulk| bulk.table_bytes),
     };
@@ -465,6 +522,14 @@ mod tests {
         assert_eq!(saved, Some((40 << 20) - 1000 * 8192 / 10 * 7));
     }
 
+    /// Loads are counted at least, and so were what an unlogged table would save at most.
+    #[test]
+    fn of_an_unlogged_table_nothing_is_written() {
+        let saved =
+            |count| on_a_table(vec![row(LargeWork::Load, count, 60 << 20)], |_| {}).estimate;
+        assert_eq!(saved(2), Some(90 << 20));
+    }
+
     /// 71.8 % were saved where 61.5 % were promised at most: vacuum had nothing to do after it.
     #[test]
     fn deletes_leave_work_for_vacuum() {
@@ -488,6 +553,33 @@ mod tests {
         assert_eq!(finding.estimate, Some(90 << 20), "all that the table wrote");
         let finding = found(|table| (table.inserts, table.deletes) = (1000, 400));
         assert!(finding.title.starts_with("2 loads"), "{}", finding.title);
+    }
+
+    /// Six times TRUNCATE and a load of 8.6 MB wrote 87 % of the bytes, and no rule spoke.
+    #[test]
+    fn tables_that_are_filled_anew_are_told_however_small_each_load_is() {
+        use crate::advice::workloads::refilled_tables::tests::filled;
+        let finding = check(&filled(&["stage"], 6, 10, 6)).expect("a finding");
+        assert_eq!(
+            finding.title,
+            "6 loads that fill public.stage anew wrote at least 60 MB, 60 % of the bytes"
+        );
+        assert!(finding.advice[0].starts_with("public.stage: UNLOGGED"), "{:?}", finding.advice);
+        assert!(finding.side_effects[0].contains("emptied by a crash"));
+        assert_eq!((finding.explains, finding.estimate), (Some(60 << 20), Some(66 << 20)));
+        // A table that only grows.
+        assert_eq!(check(&filled(&["stage"], 6, 10, 1)), None);
+        // None of them has a fifth of the bytes.
+        let finding = check(&filled(&["a", "b", "c"], 2, 5, 2)).expect("a finding");
+        let title = "6 loads that fill public.a, public.b, public.c anew wrote at least 30 MB";
+        assert!(finding.title.starts_with(title), "{}", finding.title);
+        // Something else is larger.
+        let mut report = filled(&["stage"], 3, 10, 3);
+        report
+            .large_work
+            .iter_mut()
+            .for_each(|rows| rows.push(row(LargeWork::Update, 1, 40 << 20)));
+        assert!(check(&report).expect("a finding").title.contains("an update"));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //!
 //! Why it matters: with wal_level = logical every change of a catalog logs its command id once more, each
 //! command logs what others have to forget of catalogs (from 14 on), and rows are written whole, with their
-//! keys: that is not counted here, but in what is saved at most. Where nobody decodes, all of that is for
-//! nothing. Messages are written whatever `wal_level` is. From 5 % on it is worth a look.
+//! keys, and each commit names its database: that is not counted here, but in what is saved at most. Where
+//! nobody decodes, all of that is for nothing. Messages are written whatever `wal_level` is. From 5 % on it
+//! is worth a look.
 //!
 //! What to do: `wal_level = replica` where there is no logical slot; fewer temporary tables where there is.
 //! Fewer and shorter messages, where these are a tenth of it.
@@ -13,7 +14,7 @@
 //!
 //! Reference: `wal_level` in the PostgreSQL manual; `log_heap_new_cid` and `LogLogicalMessage` in its source.
 
-use super::{LEAST_SHARE, Line, WAL_LEVEL, evidence, plain_finding, says_little};
+use super::{LEAST_SHARE, Line, PLAIN_END_BYTES, WAL_LEVEL, evidence, plain_finding, says_little};
 use crate::advice::Rule;
 use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
@@ -22,6 +23,10 @@ use crate::model::threshold::Threshold;
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.05, 0.02, 0.10);
+
+/// What a commit takes to name its database: 4 bytes that say that it does, the database and its tablespace
+/// (`xl_xact_xinfo`, `xl_xact_dbinfo`).
+const DATABASE_BYTES: u64 = 12;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -48,7 +53,8 @@ fn check(report: &Report) -> Option<Finding> {
     // One of them is always a tenth.
     let matters = |part: u64| part as f64 >= LEAST_SHARE * bytes as f64;
     let (advises_level, advises_fewer) = (matters(only_decoded), matters(messages));
-    let saved = only_decoded + if command_ids > 0 { whole_rows(report) } else { 0 };
+    let saved = only_decoded + longer_ends(report);
+    let saved = saved + if command_ids > 0 { whole_rows(report) } else { 0 };
     let needed = "logical replication and decoding need wal_level = logical".to_owned();
     let decoded = "programs that decode messages get fewer".to_owned();
     let prices = [needed].into_iter().filter(|_| advises_level);
@@ -84,6 +90,21 @@ fn check(report: &Report) -> Option<Finding> {
     Some(finding.advising(advice).explaining(bytes))
 }
 
+/// What ends of transactions have more than at other levels, at most: the database, and of those that were
+/// prepared the name that they were given (`XactLogCommitRecord`).
+fn longer_ends(report: &Report) -> u64 {
+    let rows = report.records.iter().flat_map(|records| &records.rows);
+    let longer = rows.map(|row| {
+        let longer = row.sums.total_bytes.saturating_sub(row.sums.count * PLAIN_END_BYTES);
+        match (row.rmgr.as_str(), row.record.as_str()) {
+            ("Transaction", "COMMIT") => longer.min(row.sums.count * DATABASE_BYTES),
+            ("Transaction", "COMMIT_PREPARED" | "ABORT_PREPARED") => longer,
+            _ => 0,
+        }
+    });
+    longer.sum()
+}
+
 /// What rows have more than at other levels, at most: keys and rows as they were; of an update also what its
 /// row has in common with the old one; and rows that stand beside an image.
 fn whole_rows(report: &Report) -> u64 {
@@ -106,7 +127,7 @@ fn whole_rows(report: &Report) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::with_record;
+    use super::super::tests::{add_record, with_record};
     use super::*;
 
     #[test]
@@ -149,6 +170,19 @@ mod tests {
         report.records.iter_mut().for_each(|records| records.rows.append(&mut rows));
         let finding = check(&report).expect("a finding");
         assert_eq!((finding.explains, finding.estimate), (Some(10 << 20), Some(12 << 20)));
+    }
+
+    #[test]
+    fn commits_are_shorter_where_nobody_decodes() {
+        let mut report = with_record("Heap2", "NEW_CID", 10 << 20, 100 << 20);
+        let saved = |report: &Report| check(report).and_then(|finding| finding.estimate);
+        add_record(&mut report, "Transaction", "COMMIT", 1000, 46_000);
+        assert_eq!(saved(&report), Some((10 << 20) + 12_000));
+        // One with what others have to forget names its database at any level.
+        add_record(&mut report, "Transaction", "COMMIT", 10, 5000);
+        assert_eq!(saved(&report), Some((10 << 20) + 12_000 + 120));
+        add_record(&mut report, "Transaction", "COMMIT_PREPARED", 10, 800);
+        assert_eq!(saved(&report), Some((10 << 20) + 12_000 + 120 + 460));
     }
 
     /// 200 GB of rows and 10⁸ records with images are more than 64 bits multiplied.

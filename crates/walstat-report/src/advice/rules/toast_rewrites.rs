@@ -27,6 +27,9 @@ use crate::model::who::WholeTableRow;
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
 
+/// An update logs the pointer to its large value, too, if that is a new one (`varatt_external`, its header).
+const POINTER_BYTES: u64 = 18;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "toast-rewrites",
@@ -68,7 +71,9 @@ fn check(report: &Report) -> Option<Finding> {
     let each = bytes / worst.updates;
     let each = format!("{table}: {at_most}{each} bytes of TOAST for each update");
     let advice = [Line { text, settings: vec![lz4] }, each.into()];
-    Some(finding.advising(advice).at_most(bytes))
+    let pointers = POINTER_BYTES * worst.updates.min(worst.toast_deletes);
+    let most = (bytes + pointers).min(report.totals.total_bytes);
+    Some(Finding { estimate: Some(most), ..finding.advising(advice).explaining(bytes) })
 }
 
 /// What updates wrote of large values in place of others, at most.
@@ -138,6 +143,13 @@ mod tests {
         // A queue: each row is inserted, updated in other columns, and deleted.
         assert_eq!(saved([1000, 1_000_000, 1_000_000], [4_000_000, 4_000_000]), 0);
         assert_eq!(saved([1000, 1000, 1000], [4000, 4000]), 40);
+    }
+
+    #[test]
+    fn pointers_go_with_their_values() {
+        let finding = found(80, 100, row([3000, 0, 0], [9000, 9000])).expect("a finding");
+        assert_eq!(finding.explains, Some(80 << 20));
+        assert_eq!(finding.estimate, Some((80 << 20) + 3000 * 18));
     }
 
     #[test]

@@ -53,14 +53,23 @@ impl Split {
 
     /// What helps, what cures more first; both where nothing is known.
     pub(in crate::advice) fn choose(&self, indexes: String, room: String) -> Vec<String> {
-        let is_known = *self != Split::default();
-        let indexes = Some(indexes).filter(|_| !is_known || self.has_indexed());
-        let room = Some(room).filter(|_| !is_known || self.has_use_of_room());
+        let indexes = Some(indexes).filter(|_| self.advises_indexes());
+        let room = Some(room).filter(|_| self.advises_room());
         let mut cures: Vec<String> = indexes.into_iter().chain(room).collect();
         if self.no_room + self.unknown > self.indexed {
             cures.reverse();
         }
         cures
+    }
+
+    /// Whether to drop indexes is among what helps.
+    pub(in crate::advice) fn advises_indexes(&self) -> bool {
+        *self == Split::default() || self.has_indexed()
+    }
+
+    /// The same of room.
+    pub(in crate::advice) fn advises_room(&self) -> bool {
+        *self == Split::default() || self.has_use_of_room()
     }
 
     /// Whether anybody changes an indexed column, as far as is known.
