@@ -68,6 +68,14 @@ pub fn insert_into_file_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
     put(bytes, places.blocks.first()?.relation? + 8, &[0; 4])
 }
 
+/// An insertion whose block redo would compare with an image of it, which is not there.
+pub fn insert_to_be_compared(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+    of(bytes, HEAP, 0x00)?;
+    bare(places)?;
+    bytes[16] |= 0x02;
+    Some(())
+}
+
 /// Where `bimg_info` of the image of block 0 is, if that is compressed and replayed, with the bits of 15 and
 /// later.
 fn packed_image(bytes: &[u8], places: &Places) -> Option<usize> {

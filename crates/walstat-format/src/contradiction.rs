@@ -10,6 +10,7 @@ use crate::cursor::{Cursor, at};
 use crate::image::unpacked::{Unpacked, unpacked};
 use crate::page_size::is_page_size;
 use crate::payload::btree::{self, Removal};
+use crate::payload::checkpoint::Checkpoint;
 use crate::payload::heap2::{self, MultiInsert, PRUNES};
 use crate::payload::invalidation::Invalidation;
 use crate::payload::multixact::{self, Create};
@@ -17,6 +18,7 @@ use crate::payload::prepare::Prepare;
 use crate::payload::prune::{self, Prune};
 use crate::payload::standby::{self, RunningXacts};
 use crate::payload::xact::{self, Assignment, End};
+use crate::payload::xlog::OverwriteContrecord;
 use crate::payload::{gin, hash, heap, relmap, rmgr_info, xlog};
 use crate::record::Record;
 use crate::rmgr::{BTREE, GIN, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, STANDBY, TRANSACTION, XLOG};
@@ -50,7 +52,10 @@ const PLACES_END: u8 = 0x80;
 
 /// What is looked at in a type: offset numbers at these places of the main data (`xl_heap_insert`,
 /// `xl_heap_update` and their like), twice the same where there is one; or lists and images.
-const LOOKED_AT: [(u8, u8, [u8; 2]); 37] = [
+const LOOKED_AT: [(u8, u8, [u8; 2]); 40] = [
+    (XLOG, xlog::CHECKPOINT_SHUTDOWN, CLOSER),
+    (XLOG, xlog::CHECKPOINT_ONLINE, CLOSER),
+    (XLOG, xlog::OVERWRITE_CONTRECORD, CLOSER),
     (XLOG, xlog::FPI, CLOSER),
     (XLOG, xlog::FPI_FOR_HINT, CLOSER),
     (XLOG, xlog::FPI_MULTI, CLOSER),
@@ -102,11 +107,15 @@ static BY_TYPE: [[u8; 2]; 1 << 12] = {
     by_type
 };
 
-/// Whether a record has to be looked at by [`contradiction`]: each with an image, and each with lists.
+/// In `xl_info`: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`, from 10 on).
+const CHECK_CONSISTENCY: u8 = 0x02;
+
+/// Whether a record has to be looked at by [`contradiction`]: each with an image, or of which one is wanted, and
+/// each with lists.
 #[inline(always)]
 pub fn may_contradict(record: &Record<'_>) -> bool {
     let (header, parts) = (&record.header, &record.parts);
-    if parts.fpi_count > 0 {
+    if parts.fpi_count > 0 || header.info & CHECK_CONSISTENCY != 0 {
         return true;
     }
     let [first, second] = BY_TYPE[usize::from(u16::from_le_bytes([header.info, header.rmgr]) >> 4)];
@@ -163,7 +172,9 @@ pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
 fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contradiction> {
     let (id, flags) = (block.id, record.version.image_flags);
     let Some(image) = block.image.filter(|image| flags.is_applied(image.info)) else {
-        return wants_image(record, id).then_some(Contradiction::NoImage(id));
+        let is_compared = record.header.info & CHECK_CONSISTENCY != 0 && block.image.is_none();
+        let is_wanted = is_compared && record.version.since(Release::V10);
+        return (is_wanted || wants_image(record, id)).then_some(Contradiction::NoImage(id));
     };
     let compression = flags.compression(image.info)?;
     let hole_bytes = usize::from(image.hole_bytes);
@@ -191,10 +202,14 @@ fn wants_image(record: &Record<'_>, id: u8) -> bool {
     }
 }
 
-/// Whether main data and data of block 0 are as long as the lists in them.
+/// Whether main data and data of block 0 are as long as the lists in them, or as what redo reads of them.
 fn has_its_lists(rmgr: u8, info: u8, main: &[u8], data: Option<&[u8]>, version: &Version) -> bool {
     let mut cursor = Cursor::new(main);
     match (rmgr, rmgr_info(info)) {
+        (XLOG, xlog::CHECKPOINT_SHUTDOWN | xlog::CHECKPOINT_ONLINE) => {
+            Checkpoint::parse(main, version.checkpoint).is_some()
+        }
+        (XLOG, xlog::OVERWRITE_CONTRECORD) => OverwriteContrecord::parse(main).is_some(),
         (TRANSACTION, xact::PREPARE) => Prepare::parse(main, version).is_some(),
         (TRANSACTION, xact::ASSIGNMENT) => Assignment::parse(main).is_some(),
         (TRANSACTION, xact::INVALIDATIONS) => cursor.counted_list::<Invalidation>().is_some(),

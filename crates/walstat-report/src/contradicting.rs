@@ -21,11 +21,11 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
         ),
         Contradiction::TooShort => (
             format!("the data that a record {name} says it has"),
-            "less: its lists go on after its end".to_owned(),
+            "less: redo reads on after its end".to_owned(),
         ),
         Contradiction::NoImage(id) => (
             format!("an image of block {id}, which redo of {name} restores"),
-            "no image that is replayed".to_owned(),
+            "none that is restored".to_owned(),
         ),
         Contradiction::Image(id, bytes) => {
             let expected =

@@ -2,17 +2,23 @@
 //! what is not there, so no archive with one is sound.
 
 use super::check;
+use crate::common::builder::{Form, Wal};
 use crate::common::changed::Stretch;
 use crate::common::one_change::{
     self, Change, bare, insert_at_0, insert_at_5000, insert_into_file_0, insert_of_other_id,
-    insert_with_broken_image, insert_with_short_image, leaf_of_other_id, of, put, put_offset,
+    insert_to_be_compared, insert_with_broken_image, insert_with_short_image, leaf_of_other_id, of,
+    put, put_offset,
 };
+use crate::common::record::Rec;
 use crate::support::fixtures::sample;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use walstat_format::lsn::Lsn;
 use walstat_format::rmgr::{BTREE, HEAP, HEAP2, MULTIXACT, RELMAP, STANDBY, TRANSACTION, XLOG};
+
+/// What is there in the place of an image.
+const NO_IMAGE: &str = "none that is restored";
 
 /// The segments of a folder, unpacked.
 fn unpacked(folder: &Path) -> TempDir {
@@ -162,7 +168,7 @@ fn lists_that_are_longer_than_the_data() {
         ("Heap2/PRUNE", "pg15-mixed", pruned),
     ] {
         let expected = format!("the data that a record {name} says it has");
-        is_told(name, sample, change, (&expected, "less: its lists go on after its end"));
+        is_told(name, sample, change, (&expected, "less: redo reads on after its end"));
     }
 }
 
@@ -173,6 +179,9 @@ fn images_that_give_no_page() {
     is_told("packed", "pg15-mixed", insert_with_broken_image, broken);
     let short = (expected, "one that unpacks to 8191 bytes, its hole included");
     is_told("a shorter hole", "pg15-mixed", insert_with_short_image, short);
+    let expected = ("an image of block 0, which redo of Heap/INSERT restores", NO_IMAGE);
+    is_told("compared", "pg15-mixed", insert_to_be_compared, expected);
+    is_told("compared", "pg11-mixed", insert_to_be_compared, expected);
     let unapplied: Change = |bytes, places| {
         of(bytes, XLOG, 0xB0)?;
         let block = places.blocks.first().filter(|block| !block.image.is_empty())?;
@@ -180,5 +189,24 @@ fn images_that_give_no_page() {
         Some(())
     };
     let expected = "an image of block 0, which redo of XLOG/FPI restores";
-    is_told("not replayed", "pg15-mixed", unapplied, (expected, "no image that is replayed"));
+    is_told("not replayed", "pg15-mixed", unapplied, (expected, NO_IMAGE));
+}
+
+/// Redo reads a checkpoint, or which record was overwritten, from main data that end before.
+#[test]
+fn records_that_end_before_what_redo_reads_of_them() {
+    for (name, info, bytes) in [("CHECKPOINT_ONLINE", 0x10, 3), ("OVERWRITE_CONTRECORD", 0xD0, 9)] {
+        let mut wal = Wal::new(Form::of("15"), 5);
+        wal.add(&Rec::begins(1, 1));
+        (0..20).for_each(|_| _ = wal.add(&Rec::data(40)));
+        let lsn = wal.add(&Rec { xid: 0, ..Rec::new(XLOG, info, bytes) });
+        wal.add(&Rec::data(40));
+        wal.switch();
+        let ran = check(&["--as", "archive"], wal.finish().write().path());
+        let problems = ran.json()["problems"].as_array().cloned().unwrap_or_default();
+        let told = problems.iter().find(|problem| problem["lsn"] == lsn.to_string());
+        let told = told.unwrap_or_else(|| panic!("{name}: {}", ran.stdout));
+        let expected = format!("the data that a record XLOG/{name} says it has");
+        assert_eq!((&told["kind"], &told["expected"]), (&"record_body".into(), &expected.into()));
+    }
 }

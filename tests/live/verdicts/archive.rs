@@ -13,12 +13,13 @@ use crate::common::changed::Stretch;
 use crate::common::one_change::{self, Change};
 
 /// Changes of a record, by name.
-const CHANGES: [(&str, Change); 7] = [
+const CHANGES: [(&str, Change); 8] = [
     ("insert-of-other-id", one_change::insert_of_other_id),
     ("leaf-of-other-id", one_change::leaf_of_other_id),
     ("insert-at-5000", one_change::insert_at_5000),
     ("insert-at-0", one_change::insert_at_0),
     ("insert-into-file-0", one_change::insert_into_file_0),
+    ("insert-to-be-compared", one_change::insert_to_be_compared),
     ("insert-with-broken-image", one_change::insert_with_broken_image),
     ("insert-with-short-image", one_change::insert_with_short_image),
 ];

@@ -97,11 +97,12 @@ const SOUND: [(&str, &[Packing]); 21] = [
 ];
 
 /// Rows of one kind.
-const DAMAGED: [(&str, &[Packing]); 23] = [
+const DAMAGED: [(&str, &[Packing]); 24] = [
     ("second record insert-of-other-id", &[Raw, Gzip]),
     ("third record leaf-of-other-id", &[Raw]),
     ("third record insert-at-5000", &[Raw, Zstd]),
     ("second record insert-into-file-0", &[Raw]),
+    ("last record insert-to-be-compared", &[Raw]),
     ("second record insert-with-broken-image", &[Raw]),
     ("second record insert-with-short-image", &[Raw]),
     ("second stored-zeros 2", &[Xz]),
