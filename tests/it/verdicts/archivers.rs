@@ -201,7 +201,8 @@ fn segments_of_which_none_is_where_its_archiver_looks_are_missing() {
         all_are_missing("none", files, &|path| path.replace("0000000100000000/", ""));
     }
     all_are_missing("no archive id", &stanza(), &|path| path.replace("15-1/", ""));
-    all_are_missing("in the stanza", &stanza(), &|path| format!("x/{}", last(path)));
+    let flat = moved(&stanza(), &|path| format!("x/{}", last(path)));
+    is_green("a copy beside the list", flat.path());
     let without_sha1 = |path: &str| format!("x/15-1/{GROUP}/{}.zst", &last(path)[..24]);
     all_are_missing("no SHA-1", &stanza(), &without_sha1);
     all_are_missing("under a suffix", &wals, &|path| format!("{path}.gz"));

@@ -7,7 +7,7 @@ use super::discover::Found;
 use super::history;
 use super::input_kind::is_version;
 use super::layout::{Archiver, WALS, stanza_of, tree_of};
-use super::names::{SegmentFile, Standing, XLOG_DB, backup_start, file_name};
+use super::names::{Standing, XLOG_DB, backup_start, file_name};
 use super::neighbours::{Lost, missing, name_of};
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
@@ -38,7 +38,7 @@ impl<'f> Repositories<'f> {
     pub(super) fn of(found: &'f Found, geometry: &Geometry) -> Repositories<'f> {
         let names = found.pieces.iter().filter_map(|piece| Some((piece, piece.name.as_ref()?)));
         let lists = Lists::of(found);
-        let told = names.clone().flat_map(|(piece, name)| lists.trees_of(piece.path(), name));
+        let told = names.clone().flat_map(|(piece, _)| lists.trees_of(piece.path()));
         let shown = names.filter_map(|(piece, name)| tree_of(piece.path(), name));
         let trees = told.chain(shown).collect();
         let mut all = Repositories { found, trees, passed_over: BTreeSet::new() };
@@ -193,15 +193,15 @@ impl<'f> Lists<'f> {
     }
 
     /// The trees that a segment lies in.
-    fn trees_of(&self, path: &Path, name: &SegmentFile) -> Vec<(PathBuf, Archiver)> {
+    fn trees_of(&self, path: &Path) -> Vec<(PathBuf, Archiver)> {
         let stanza = path.ancestors().skip(1).find(|above| self.stanzas.contains(above));
         let below = stanza.and_then(|stanza| path.strip_prefix(stanza).ok()?.parent());
         let id = below.and_then(|below| below.iter().next()?.to_str());
         let id = id.filter(|id| is_version(id));
-        // What has neither an archive id nor a SHA-1 may be anybody's.
-        let stanza = stanza.filter(|_| id.is_some() || name.sha1.is_some());
-        let tree = stanza.zip(id).map(|(stanza, id)| stanza.join(id));
-        let pgbackrests = stanza.map(Path::to_owned).into_iter().chain(tree);
+        // What lies beside archive.info, in no directory of an archive id, may be a copy of somebody's own.
+        let stanza = stanza.zip(id);
+        let pgbackrests =
+            stanza.into_iter().flat_map(|(stanza, id)| [stanza.to_owned(), stanza.join(id)]);
         let wals = path.ancestors().skip(1).find(|above| file_name(above) == WALS);
         let barmans =
             wals.filter(|_| self.has_barmans).map(|wals| (wals.to_owned(), Archiver::Barman));
