@@ -377,3 +377,21 @@ fn a_list_of_archive_ids_that_is_missing_is_one_problem_however_many_parts_there
         assert_eq!(whole.json()["problems"].as_array().map(Vec::len), Some(1));
     }
 }
+
+/// Who names the files sees that one is none, and so does who lists them.
+#[test]
+fn a_file_that_is_none_is_one_problem_however_many_parts_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| finish(command(arguments).current_dir(folder.path()));
+    let names: Vec<String> = (7..10).map(|number| format!("00000001{number:016X}")).collect();
+    for name in &names[..2] {
+        put(&folder.path().join("wal"), name, &plain(&sample("pg15-mixed"), name));
+    }
+    let files: Vec<String> = names.iter().map(|name| format!("wal/{name}")).collect();
+    std::os::unix::fs::symlink("/nonexistent", folder.path().join(&files[2])).expect("a link");
+    run(&["--partial", "--stats=record", "-o", "one", &files[0]]).exits(0);
+    run(&["--partial", "--stats=record", "-o", "two", &files[1], &files[2]]).exits(0);
+    let merged = run(&["merge", "-f", "json", "one", "two", "wal"]).exits(4);
+    let whole = run(&["--stats=record", "-f", "json", "wal"]).exits(4);
+    assert_eq!(merged.json()["problems"], whole.json()["problems"]);
+}

@@ -71,6 +71,23 @@ fn the_label_of_a_backup_is_told_however_its_history_is_given() {
     assert_eq!(told(&ran)["backups"], whole["backups"]);
 }
 
+/// A standby begins its backups at the checkpoint from which it would start, as the primary's may, too.
+#[test]
+fn a_backup_of_a_standby_is_another_than_the_primarys_that_begins_with_it() {
+    let label = tempfile::NamedTempFile::new().expect("a file");
+    let text = "START WAL LOCATION: 0/800028 (file 000000010000000000000008)\n\
+                CHECKPOINT LOCATION: 0/800060\nBACKUP METHOD: streamed\nBACKUP FROM: standby\n\
+                START TIMELINE: 1\n";
+    std::fs::write(label.path(), text).expect("a label");
+    let label = label.path().to_str().expect("UTF-8");
+    let rows = told(&window(&[&archive()], &["--backup-label", label]))["backups"].clone();
+    let primary = told(&window(&[&archive()], &[]))["backups"][0].clone();
+    let rows = rows.as_array().expect("backups");
+    assert_eq!((rows.len(), &rows[0]), (2, &primary));
+    let of_standby = [&rows[1]["start_lsn"], &rows[1]["stop_lsn"], &rows[1]["consistent_from"]];
+    assert_eq!(of_standby, [&primary["start_lsn"], &Value::Null, &Value::Null]);
+}
+
 #[test]
 fn each_target_is_reached_or_it_is_said_why_not() {
     let last = "2026-11-21T09:13:33.459891Z";

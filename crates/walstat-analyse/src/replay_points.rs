@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::{Time, xact};
+use walstat_format::payload::{Time, xact, xlog};
 use walstat_format::record::Record;
+use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr::{TRANSACTION, XLOG};
 use walstat_read::scan::observe::Observe;
 
@@ -25,7 +26,8 @@ pub struct ReplayPoint {
     pub switch: bool,
 }
 
-/// Where replay stands at the end of each segment, and before each hole.
+/// Where replay stands at the end of each segment, and before each hole and each record that recovery may
+/// end at.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReplayPoints {
     /// Ascending.
@@ -49,6 +51,19 @@ fn is_next(last: Lsn, end: Lsn, previous: Lsn, lsn: Lsn) -> bool {
     differ >> STEP_BITS != 0
 }
 
+/// Whether recovery may end at such a record, though it is whole: there is a point before it.
+fn may_end_recovery(header: &RecordHeader) -> bool {
+    let types = [
+        xlog::CHECKPOINT_SHUTDOWN,
+        xlog::CHECKPOINT_ONLINE,
+        xlog::END_OF_RECOVERY,
+        xlog::OVERWRITE_CONTRECORD,
+        xlog::PARAMETER_CHANGE,
+        xlog::SWITCH,
+    ];
+    header.rmgr == XLOG && types.contains(&header.rmgr_info())
+}
+
 impl Observe for ReplayPoints {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
@@ -65,7 +80,7 @@ impl Observe for ReplayPoints {
             return;
         }
         let is_next = self.last.as_ref().is_some_and(next);
-        self.note(end, header.is_switch(), is_next);
+        self.note(end, header.is_switch(), is_next || may_end_recovery(header));
     }
 
     fn lost(&mut self, _: Range<Lsn>) {
@@ -85,10 +100,10 @@ impl Observe for ReplayPoints {
 }
 
 impl ReplayPoints {
-    /// Notes where replay stands after a record; `is_next`: it is the first one of its step.
+    /// Notes where replay stands after a record; `is_kept`: where it stood before is a point, too.
     #[inline(never)]
-    fn note(&mut self, end: Lsn, switch: bool, is_next: bool) {
-        if is_next {
+    fn note(&mut self, end: Lsn, switch: bool, is_kept: bool) {
+        if is_kept {
             self.points.extend(self.last);
         }
         self.last = Some(ReplayPoint { end, time: self.time, switch });

@@ -395,7 +395,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
             let bytes = plan.geometry.segment_bytes;
             plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
         }
-        None => history::timeline_of(&problem.segment).is_some_and(|t| plan.lineage.has(t)),
+        None => history::timeline_of(&problem.segment).is_some_and(|it| is_followed(it, plan)),
     };
     let limit = match problem.kind {
         kind if kind.is_of_records() => problem.lsn,
@@ -410,6 +410,13 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     };
     let matters = limit >= Some(backup.start) || end > Some(backup.start);
     limit.filter(|_| on_the_way && matters && problem.fetched != Some(Fetched::Another))
+}
+
+/// Whether a server goes by what a history says of where its timeline begins: of all that lead to the one
+/// that is followed it reads that one's (`readTimeLineHistory`), which may say the same as a wrong one.
+fn is_followed(timeline: u32, plan: &Plan) -> bool {
+    let begins = plan.branches.iter().filter(|branch| branch.child == timeline);
+    timeline == plan.timeline || plan.lineage.has(timeline) && begins.count() > 1
 }
 
 /// The first segment after the start that is only there under a name that no server asks for.

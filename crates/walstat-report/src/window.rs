@@ -14,7 +14,7 @@ use jiff::fmt::strtime;
 use std::collections::BTreeMap;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
 use walstat_format::lsn::Lsn;
-use walstat_read::input::label::ToldLabel;
+use walstat_read::input::label::{Label, ToldLabel};
 use walstat_read::input::problem::Problem;
 use walstat_read::scan::ending::EndingKind;
 
@@ -115,22 +115,28 @@ fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
 /// All backups that files or the WAL itself tell of, by where they begin.
 fn backups(question: &Question<'_>) -> Vec<(Judged, BackupRow)> {
     let Question { wal, labels, .. } = question;
-    let mut told: BTreeMap<Lsn, Option<&ToldLabel>> = BTreeMap::new();
-    told.extend(wal.backups.ends.iter().map(|end| (end.start, None)));
+    // One that is taken from a standby begins at the checkpoint from which the standby would start, where one
+    // of the primary may begin, too.
+    let mut told: BTreeMap<(Lsn, bool), Option<&ToldLabel>> = BTreeMap::new();
+    told.extend(wal.backups.ends.iter().map(|end| ((end.start, false), None)));
     for label in *labels {
-        let known = told.entry(label.found.label.start).or_default();
+        let Label { start, from_standby, .. } = label.found.label;
+        let known = told.entry((start, from_standby)).or_default();
         // A history says where the backup ended, which its label does not.
         if known.is_none_or(|known| known.found.label.stop.is_none()) {
             *known = Some(label);
         }
     }
-    told.into_iter().map(|(start, label)| judged(start, label, wal)).collect()
+    told.into_iter().map(|((start, _), label)| judged(start, label, wal)).collect()
 }
 
 fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, BackupRow) {
     let found = told.map(|told| &told.found);
     let backup = found.map_or_else(|| Backup::from_lsn(start), |found| Backup::of(found.clone()));
-    let in_wal = wal.backups.ends.iter().find(|end| end.start == start).map(|end| end.end);
+    // No record ends a backup that is taken from a standby.
+    let mut ends =
+        wal.backups.ends.iter().filter(|_| backup.label.is_none_or(|it| !it.from_standby));
+    let in_wal = ends.find(|end| end.start == start).map(|end| end.end);
     let stop = consistent_from(&backup, wal);
     let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
     let early = unsearched(&backup, wal);

@@ -175,6 +175,42 @@ fn a_segment_where_barman_does_not_look_is_missing() {
     is_green("it looks into incoming, too", archive(&incoming).path());
 }
 
+/// All of an archive elsewhere: no segment shows whose tree it is, and the archivers' lists do.
+#[test]
+fn segments_of_which_none_is_where_its_archiver_looks_are_missing() {
+    let moved = |files: &Files, to: &Move| {
+        let is_list = |path: &str| path.ends_with("info") || path.ends_with("xlog.db");
+        let to = |path: &str| if is_list(path) { path.to_owned() } else { to(path) };
+        archive(&files.iter().map(|(path, bytes)| (to(path), bytes.clone())).collect::<Files>())
+    };
+    let all_are_missing = |what: &str, files: &Files, to: &Move| {
+        let directory = moved(files, to);
+        let expected = NAMES.map(|name| ("missing_segment".to_owned(), name.to_owned()));
+        let mut told = told(&check(&["--as", "archive"], directory.path()).exits(4));
+        told.sort();
+        assert_eq!(told, expected, "{what}");
+    };
+    let wals = [wals(), vec![("wals/xlog.db".to_owned(), Vec::new())]].concat();
+    is_green("with its list", archive(&wals).path());
+    for files in [&stanza(), &wals] {
+        all_are_missing("another log id", files, &|path| path.replace("0/", "1/"));
+        all_are_missing("half of it", files, &|path| {
+            path.replace("0000000100000000/", "00000001/")
+        });
+        all_are_missing("another name", files, &|path| path.replace("0000000100000000/", "foo/"));
+        all_are_missing("none", files, &|path| path.replace("0000000100000000/", ""));
+    }
+    all_are_missing("no archive id", &stanza(), &|path| path.replace("15-1/", ""));
+    let flat = moved(&stanza(), &|path| format!("x/{}", last(path)));
+    is_green("a copy beside the list", flat.path());
+    let without_sha1 = |path: &str| format!("x/15-1/{GROUP}/{}.zst", &last(path)[..24]);
+    all_are_missing("no SHA-1", &stanza(), &without_sha1);
+    all_are_missing("under a suffix", &wals, &|path| format!("{path}.gz"));
+    // Without a list the directory may be anybody's.
+    let plain: Files = (0..3).map(|at| (format!("wals/{}", NAMES[at]), segment(at))).collect();
+    is_green("no list", archive(&plain).path());
+}
+
 /// What it does not know it hands out as it is. It knows xz, lz4 and zstd from 3.12 on.
 #[test]
 fn what_not_every_barman_unpacks_is_said() {

@@ -3,7 +3,8 @@
 
 use super::timelines::timelines;
 use super::{
-    NAMES, archive, check, is_green, is_noted, is_of_no_use, is_red, put, segment, three, told,
+    NAMES, archive, check, gzip, is_green, is_noted, is_of_no_use, is_red, put, segment, three,
+    told,
 };
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::wal::plain;
@@ -76,6 +77,37 @@ fn a_history_that_no_search_comes_to_is_noted_as_such() {
         archive(&files).path(),
         "timeline 3, which a restore to the latest one follows",
     );
+}
+
+/// So nobody comes to know what is in it.
+#[test]
+fn a_broken_history_that_no_search_comes_to_is_noted_as_such() {
+    let with = |files: &[(&str, &[u8])]| {
+        let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()));
+        archive(&[three(), files.collect()].concat())
+    };
+    let (second, third) = ("00000002.history", "00000003.history");
+    let (sound, packed) = (b"1\t0/900100\tx\n".as_slice(), "00000002.history.gz");
+    for text in [b"".as_slice(), b"2\t0/900100\tx\n1\t0/900100\tx\n", b"garbage"] {
+        let said = "does not look for it without 00000002.history";
+        is_noted("alone", with(&[(third, text)]).path(), said);
+        is_noted(
+            "before a packed one",
+            with(&[(third, text), (packed, &gzip(sound))]).path(),
+            said,
+        );
+        is_red("after another", with(&[(third, text), (second, sound)]).path(), "history", third);
+        // Text under .gz is not unpacked, and nobody asks for it where there is one without a suffix.
+        let all = with(&[(third, text), (second, sound), (packed, sound)]);
+        is_red("after one that is there twice", all.path(), "history", third);
+        is_red("packed", with(&[(second, text), (packed, sound)]).path(), "history", second);
+        let said = "no restore_command gets it";
+        is_noted("packed", with(&[(packed, &gzip(text))]).path(), said);
+    }
+    let contradicts = b"1\t0/800100\tx\n3\t0/A00000\tx\n";
+    is_green("others", with(&[(third, sound), ("00000004.history", contradicts)]).path());
+    let all = with(&[(second, sound), (third, b"1\t0/800100\tx\n2\t0/A00000\tx\n")]);
+    is_red("others", all.path(), "history", third);
 }
 
 /// A tar with hard links unpacks to the same file under both names.

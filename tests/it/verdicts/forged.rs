@@ -224,6 +224,28 @@ fn a_record_without_the_blocks_that_redo_reads_is_a_problem() {
     }
 }
 
+/// A server goes on in the next segment after a record of this type, whatever is in it
+/// (`XLogDecodeNextRecord`), and finds that nothing there links to it.
+#[test]
+fn a_switch_with_data_is_a_problem() {
+    let switch = Rec { xid: 0, ..Rec::new(XLOG, 0x40, 16) };
+    for version in &VERSIONS {
+        is_judged("a switch with data", version.name, &switch, false);
+    }
+    let (directory, lsn) = with("15", &switch);
+    let ran = check(&["--as", "archive", "--from", "0/500028"], directory.path()).exits(4);
+    let expected = format!("restorable to LSN {lsn} only, not to the end");
+    assert!(ran.stdout.contains(&expected), "{}", ran.stdout);
+    let mut wal = Wal::new(Form::of("15"), 5);
+    wal.add(&Rec::data(40));
+    wal.leave(48);
+    let lsn = wal.add(&Rec { xid: 0, ..Rec::new(XLOG, 0x40, 9000) });
+    (0..300).for_each(|_| _ = wal.add(&switch));
+    wal.switch();
+    let problem = one_is_told(wal, lsn);
+    assert_eq!(problem["expected"], "an XLOG_SWITCH without data");
+}
+
 /// Of many such records of a type the first one is told, wherever it lies.
 #[test]
 fn the_first_of_many_is_told() {

@@ -144,8 +144,14 @@ fn a_segment_below_the_directory_of_all_others_is_not_found() {
 /// `zstd: can't stat ARCHIVE/%f.zst`: the server ends recovery before the segment.
 #[test]
 fn a_suffix_spelt_otherwise_than_those_of_the_others_is_not_found() {
-    let spelt: [(&str, &str, Pack); 4] =
-        [("zst", "zstd", zstd), ("gz", "GZ", gzip), ("gz", "gzip", gzip), ("GZ", "gz", gzip)];
+    let spelt: [(&str, &str, Pack); 6] = [
+        ("zst", "zstd", zstd),
+        ("gz", "GZ", gzip),
+        ("gz", "gzip", gzip),
+        ("GZ", "gz", gzip),
+        ("gz", "gz.gz", gzip),
+        ("zst", "zst.zst", zstd),
+    ];
     for (suffix, other, pack) in spelt {
         for index in 1..3 {
             let mut files = packed(suffix, pack);

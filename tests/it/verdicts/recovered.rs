@@ -1,7 +1,7 @@
 //! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up;
 //! and records that say what cannot be. WAL made on purpose, of PostgreSQL 15, in segments of 1 MB.
 
-use super::{check, is_green, is_of_no_use, is_red, put, told};
+use super::{check, gzip, is_green, is_of_no_use, is_red, put, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
 use crate::support::{command, finish};
@@ -297,6 +297,54 @@ fn a_history_that_is_missed_ends_the_search_for_the_latest_timeline() {
         assert!(said.contains("a server does not start with 00000003.history"), "{said}");
     }
     assert_eq!(why(&["-t", "2"]), "");
+}
+
+/// `recovery target timeline 3 does not exist`: a server asks for the history of the timeline that it is told
+/// to follow, and reads it, whatever else is packed beside it.
+#[test]
+fn a_timeline_is_followed_where_a_server_gets_its_history() {
+    let mut first = timeline_1(1, true);
+    let start = first.next();
+    let mut end = Rec { xid: 0, ..Rec::new(0, 0x50, 8) };
+    end.main.copy_from_slice(&start.0.to_le_bytes());
+    first.add(&end);
+    write(&mut first, 130);
+    let (directory, [first, second]) = three_timelines_after(&first);
+    let directory = directory.path();
+    let (start, name) = (start.to_string(), "00000003.history");
+    let restore = |words: &[&str]| {
+        let ran = check(&[&["--as", "archive", "--from", &start], words].concat(), directory);
+        let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
+        let check = checks.iter().find(|it| it["check"] == "restore").expect("a verdict");
+        let mut call = command(&["window", "-f", "json", "--as", "archive"]);
+        let window = finish(call.args(words).arg(directory)).json()["window"].clone();
+        let passes = check["verdict"] == "pass";
+        assert_eq!(window["backups"][0]["usable"], passes, "{window}");
+        (passes, check["text"].as_str().expect("a sentence").to_owned())
+    };
+    assert!(restore(&["-t", "3"]).0);
+    let text = fs::read(directory.join(name)).expect("a history");
+    put(directory, &format!("{name}.gz"), &gzip(&text));
+    assert!(restore(&["-t", "3"]).0, "beside it");
+    let other_place = format!("1\t0/{first:X}\tx\n2\t0/{:X}\tx\n", second + SEGMENT);
+    for text in ["", "garbage", &other_place] {
+        put(directory, name, text.as_bytes());
+        for words in [&[][..], &["-t", "3"]] {
+            let (passes, said) = restore(words);
+            assert!(!passes && said.contains("in 00000003.history, its history"), "{said}");
+        }
+        assert!(restore(&["-t", "2"]).0);
+    }
+    fs::remove_file(directory.join(name)).expect("removed");
+    let (passes, said) = restore(&["-t", "3"]);
+    let expected = "asked for timeline 3 does not get its history, 00000003.history (found only";
+    assert!(!passes && said.contains(expected), "{said}");
+    // Of an older one it only asks whether it is there.
+    put(directory, name, &text);
+    history(directory, 2, &[(1, first + SEGMENT)]);
+    let (passes, said) = restore(&[]);
+    assert!(passes, "{said}");
+    check(&["--as", "archive"], directory).exits(4);
 }
 
 /// Timeline 1, and timeline 2, which left it in segment 7 and fills three more; with the segments of both.

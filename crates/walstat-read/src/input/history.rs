@@ -92,6 +92,16 @@ impl Histories {
         self.complain(problem);
     }
 
+    /// Whether a problem is of one that its tool does not unpack, while there are others of the timeline.
+    pub(crate) fn is_beside_others(&self, timeline: u32, problem: &Problem) -> bool {
+        let name = name_of(timeline);
+        let is_other =
+            |it: &Problem| it.kind == ProblemKind::History && it.segment.starts_with(&name);
+        let are_others =
+            || self.sound.contains_key(&timeline) || self.problems.iter().any(is_other);
+        self.problems.contains(problem) && are_others()
+    }
+
     /// Takes note of a file on disk that holds a history.
     pub(crate) fn note_file(&mut self, timeline: u32, path: &Path) {
         if timeline <= OLDEST {

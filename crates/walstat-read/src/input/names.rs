@@ -76,8 +76,11 @@ const BESIDE: [&str; 12] = [
     "backup", "json", "ready", "done", "ok", "md5", "sha1", "sha256", "sum", "info", "txt", "meta",
 ];
 
+/// Barman's list of the segments that it has.
+pub(super) const XLOG_DB: &str = "xlog.db";
+
 /// Files that Barman and pgBackRest keep beside segments.
-const LISTS: [&str; 3] = ["xlog.db", "archive.info", "archive.info.copy"];
+const LISTS: [&str; 3] = [XLOG_DB, "archive.info", "archive.info.copy"];
 
 pub(super) const SHA1_DIGITS: usize = 40;
 

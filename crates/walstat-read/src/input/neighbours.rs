@@ -69,7 +69,7 @@ pub(super) struct Lost {
 }
 
 /// Files of one directory by how they are packed, the suffix's usual spelling (none for plain files); then by
-/// how it is spelt; then by segment.
+/// how it is spelt, with those before it; then by segment.
 type Packings = BTreeMap<Option<&'static str>, BTreeMap<String, BTreeMap<Key, String>>>;
 
 /// What suffixes say.
@@ -82,7 +82,7 @@ pub(super) struct Apart {
 }
 
 /// Segments that are only there under another suffix than most beside them have, or under another spelling of
-/// it (`.zstd` for `.zst`): a `restore_command` has one. `places`: which segment each piece is.
+/// it (`.zstd` or `.zst.zst` for `.zst`): a `restore_command` has one. `places`: which segment each piece is.
 pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &Geometry) -> Apart {
     let mut directories: BTreeMap<usize, Packings> = BTreeMap::new();
     for (piece, key) in found.pieces.iter().zip(places) {
@@ -90,10 +90,9 @@ pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &G
         let Some(key) = key.filter(|_| promises) else { continue };
         let file = piece.file();
         let usual = usual_suffix(&file);
-        let suffix =
-            compression_suffix(&file).map_or_else(String::new, |suffix| format!(".{suffix}"));
         let packings = directories.entry(piece.directory).or_default();
-        packings.entry(usual).or_default().entry(suffix).or_default().insert(key, file);
+        let spellings = packings.entry(usual).or_default();
+        spellings.entry(suffixes(&file).to_owned()).or_default().insert(key, file);
     }
     let mut apart = Apart::default();
     for (directory, packings) in directories {
@@ -141,6 +140,16 @@ pub(super) fn hashed_apart(
         })
     });
     lost.collect()
+}
+
+/// All suffixes of compressions that a file's name ends in: a tool takes off one, and the name without it has
+/// to be the segment's.
+fn suffixes(file: &str) -> &str {
+    let mut rest = file;
+    while let Some(suffix) = compression_suffix(rest) {
+        rest = rest.get(..rest.len() - suffix.len() - 1).unwrap_or_default();
+    }
+    file.get(rest.len()..).unwrap_or_default()
 }
 
 /// A note on segments packed otherwise than most: there are `restore_command`s that try several packings. At

@@ -87,8 +87,12 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
             Err(problem) => refused.push((piece, problem)),
         }
     }
+    // Of partial results two may have looked at a file.
+    let mut told = BTreeSet::new();
     for (piece, problem) in refused {
-        placed.refuse(piece, problem, found);
+        if told.insert((piece.path(), problem.kind)) {
+            placed.refuse(piece, problem, found);
+        }
     }
     placed.compare(found, &places);
     for files in placed.files.values_mut() {

@@ -127,9 +127,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
     let without_history = without_history(&present, histories, is_servers);
     plan.problems.extend(without_history.into_iter().map(missing_history));
-    let contradicting = histories.contradicting().into_iter();
-    plan.problems
-        .extend(contradicting.map(|(timeline, parent)| contradicting_history(timeline, parent)));
+    plan.problems.extend(latest::contradicting(&present, histories));
     plan.problems.extend(impostors);
     plan.check_backups();
     plan.problems.extend(plan.left_by_latest());
@@ -176,12 +174,6 @@ fn timelines(
     };
     let problems = others.filter_map(problem).collect();
     (present, problems)
-}
-
-fn contradicting_history(timeline: u32, parent: u32) -> Problem {
-    let expected = format!("all of {} first", history::name_of(parent));
-    let found = "other ancestors".to_owned();
-    Problem::of_file(ProblemKind::History, &history::name_of(timeline), expected, found)
 }
 
 fn misplaced_note(misplaced: &Misplaced) -> String {

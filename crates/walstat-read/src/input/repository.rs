@@ -5,8 +5,9 @@ use super::archive_info::ArchiveInfo;
 use super::codec::Codec;
 use super::discover::Found;
 use super::history;
-use super::layout::{Archiver, stanza_of, tree_of};
-use super::names::{Standing, backup_start, file_name};
+use super::input_kind::is_version;
+use super::layout::{Archiver, WALS, stanza_of, tree_of};
+use super::names::{Standing, XLOG_DB, backup_start, file_name};
 use super::neighbours::{Lost, missing, name_of};
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
@@ -36,7 +37,10 @@ impl<'f> Repositories<'f> {
     /// The trees among what was found.
     pub(super) fn of(found: &'f Found, geometry: &Geometry) -> Repositories<'f> {
         let names = found.pieces.iter().filter_map(|piece| Some((piece, piece.name.as_ref()?)));
-        let trees = names.filter_map(|(piece, name)| tree_of(piece.path(), name)).collect();
+        let lists = Lists::of(found);
+        let told = names.clone().flat_map(|(piece, _)| lists.trees_of(piece.path()));
+        let shown = names.filter_map(|(piece, name)| tree_of(piece.path(), name));
+        let trees = told.chain(shown).collect();
         let mut all = Repositories { found, trees, passed_over: BTreeSet::new() };
         let stanzas = all.stanzas();
         all.passed_over =
@@ -46,12 +50,13 @@ impl<'f> Repositories<'f> {
         all
     }
 
-    /// Directories of archive.info with trees in them.
+    /// Directories of archive.info with trees in them, or that would be taken for one by what lies in them.
     fn stanzas(&self) -> BTreeSet<PathBuf> {
         let trees = self.trees.iter().filter(|(_, archiver)| **archiver == Archiver::PgBackRest);
-        let above: BTreeSet<&Path> = trees.filter_map(|(tree, _)| tree.parent()).collect();
+        let trees = trees.flat_map(|(tree, _)| [Some(tree.as_path()), tree.parent()]).flatten();
+        let trees: BTreeSet<&Path> = trees.collect();
         let lists = self.found.archive_infos.iter().filter_map(|(path, _)| path.parent());
-        lists.filter(|stanza| above.contains(stanza)).map(Path::to_owned).collect()
+        lists.filter(|stanza| trees.contains(stanza)).map(Path::to_owned).collect()
     }
 
     /// Trees that `archive-get` passes over: it looks into those that archive.info has with the server's
@@ -167,6 +172,40 @@ impl<'f> Repositories<'f> {
             )
         };
         packed.into_iter().map(note).collect()
+    }
+}
+
+/// What archivers keep beside segments. Where no segment is where its archiver looks for it, that alone shows
+/// whose tree it lies in.
+struct Lists<'f> {
+    /// pgBackRest has archive.info in the stanza, above the directories of its archive ids.
+    stanzas: BTreeSet<&'f Path>,
+    /// Barman has xlog.db in `wals`.
+    has_barmans: bool,
+}
+
+impl<'f> Lists<'f> {
+    fn of(found: &'f Found) -> Lists<'f> {
+        Lists {
+            stanzas: found.archive_infos.iter().filter_map(|(path, _)| path.parent()).collect(),
+            has_barmans: found.others.iter().any(|file| file == XLOG_DB),
+        }
+    }
+
+    /// The trees that a segment lies in.
+    fn trees_of(&self, path: &Path) -> Vec<(PathBuf, Archiver)> {
+        let stanza = path.ancestors().skip(1).find(|above| self.stanzas.contains(above));
+        let below = stanza.and_then(|stanza| path.strip_prefix(stanza).ok()?.parent());
+        let id = below.and_then(|below| below.iter().next()?.to_str());
+        let id = id.filter(|id| is_version(id));
+        // What lies beside archive.info, in no directory of an archive id, may be a copy of somebody's own.
+        let stanza = stanza.zip(id);
+        let pgbackrests =
+            stanza.into_iter().flat_map(|(stanza, id)| [stanza.to_owned(), stanza.join(id)]);
+        let wals = path.ancestors().skip(1).find(|above| file_name(above) == WALS);
+        let barmans =
+            wals.filter(|_| self.has_barmans).map(|wals| (wals.to_owned(), Archiver::Barman));
+        pgbackrests.map(|tree| (tree, Archiver::PgBackRest)).chain(barmans).collect()
     }
 }
 

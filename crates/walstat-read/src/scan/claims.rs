@@ -1,6 +1,6 @@
 //! What whole records say that may be impossible, to be judged when all is read: that they are of another
 //! timeline, or replace another record, or are of a type that the release does not have, or refer to other
-//! blocks than those that redo reads.
+//! blocks than those that redo reads, or switch to the next segment and have data.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::timeline::Switch;
 use walstat_format::payload::xlog::{self, OverwriteContrecord};
 use walstat_format::record::Record;
+use walstat_format::record_header::RECORD_HEADER_BYTES;
 use walstat_format::rmgr::{XLOG, is_replayed, needed_blocks};
 
 /// What records say, in the order of the WAL.
@@ -18,7 +19,8 @@ pub struct Claims {
     pub(super) timelines: Vec<(Lsn, Switch)>,
     /// Records that replace torn ones.
     pub(super) replacing: Vec<Replacing>,
-    /// Where the first record lies of each resource manager and `xl_info` that redo does not know.
+    /// Where the first record lies of each resource manager and `xl_info` that redo does not know; and the
+    /// first `XLOG_SWITCH` that has data, a type that redo always knows.
     pub(super) unknown: BTreeMap<(u8, u8), Lsn>,
     /// The same of those whose references are not what redo asks for, and what is wrong with them.
     pub(super) wrong_references: BTreeMap<(u8, u8), (Lsn, ReferenceFault)>,
@@ -49,6 +51,12 @@ impl Replacing {
     }
 }
 
+/// Whether a server goes on in the next segment after a record of this type, whatever the record has
+/// (`XLogDecodeNextRecord` in `src/backend/access/transam/xlogreader.c`).
+pub(super) fn is_switch(rmgr: u8, info: u8) -> bool {
+    (rmgr, info) == (XLOG, xlog::SWITCH)
+}
+
 /// Bytes of page headers, within a segment and at its beginning.
 const PAGE_HEADERS: [u64; 2] = [24, 40];
 
@@ -58,7 +66,9 @@ impl Claims {
     pub(super) fn note(&mut self, record: &Record<'_>, torn: Option<Lsn>) {
         let (lsn, header) = (record.lsn, &record.header);
         let (rmgr, info) = (header.rmgr, header.rmgr_info());
-        if !is_replayed(rmgr, info, record.version) {
+        let is_long_switch =
+            is_switch(rmgr, info) && header.total_bytes as usize > RECORD_HEADER_BYTES;
+        if is_long_switch || !is_replayed(rmgr, info, record.version) {
             self.unknown.entry((rmgr, info)).or_insert(lsn);
             return;
         }

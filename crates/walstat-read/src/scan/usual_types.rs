@@ -9,12 +9,13 @@ use walstat_format::rmgr::{XLOG, is_replayed, needed_blocks};
 use walstat_format::version::{VERSIONS, Version};
 
 /// Types of [`XLOG`] that the reader's own steps take.
-const LOOKED_INTO: [u8; 5] = [
+const LOOKED_INTO: [u8; 6] = [
     xlog::CHECKPOINT_SHUTDOWN,
     xlog::CHECKPOINT_ONLINE,
     xlog::PARAMETER_CHANGE,
     xlog::END_OF_RECOVERY,
     xlog::OVERWRITE_CONTRECORD,
+    xlog::SWITCH,
 ];
 
 /// By resource manager and the high half of `xl_info`, which blocks a record has to refer to; of a type that

@@ -42,6 +42,38 @@ pub(crate) fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
             "not restorable to the latest timeline: a server does not start with {name}, the history of \
              timeline {timeline}; recovery_target_timeline = '{end}' makes it follow this WAL"
         )),
+        None => its_own(backup, wal),
+    }
+}
+
+/// The history of the timeline that is followed, where a backup is of an older one. Of a timeline that is
+/// asked for a server has to get it (`validateRecoveryParameters` in
+/// `src/backend/access/transam/xlogrecovery.c`), and it has to lead there.
+fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let plan = wal.plan;
+    let end = plan.timeline;
+    if begins_on(backup, plan) >= end {
+        return Ok(());
+    }
+    let of_kind = |kind| histories(wal, kind).filter(|(timeline, _)| *timeline == end);
+    let of_kind = |kind| of_kind(kind).map(|(_, problem)| problem);
+    let (unread, broken): (Vec<&Problem>, Vec<&Problem>) =
+        of_kind(ProblemKind::History).partition(|problem| is_unread(problem));
+    let mut missing = of_kind(ProblemKind::MissingHistory).chain(unread);
+    if let Some(Problem { segment: name, found, .. }) =
+        missing.next().filter(|_| plan.is_timeline_asked)
+    {
+        return Err(format!(
+            "not restorable: a server that is asked for timeline {end} does not get its history, {name} \
+             (found {found}), and does not start"
+        ));
+    }
+    // One that names a wrong place is right up to there.
+    match broken.iter().find(|problem| problem.lsn.is_none()) {
+        Some(Problem { segment: name, found, .. }) => Err(format!(
+            "not restorable to timeline {end}: found {found} in {name}, its history: a server does not start \
+             with it, or does not get there"
+        )),
         None => Ok(()),
     }
 }

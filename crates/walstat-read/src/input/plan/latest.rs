@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::input::history::{self, Histories};
 use crate::input::input_kind::InputKind;
+use crate::input::names::FileName;
 use crate::input::placing::Placed;
 use crate::input::problem::{Problem, ProblemKind};
 use std::collections::BTreeSet;
@@ -15,19 +16,77 @@ pub(super) fn without_unfetched(
     histories: &Histories,
 ) -> Histories {
     let newest = present.last().copied().unwrap_or(u32::MAX);
-    let mut histories = histories.clone();
-    placed.problems.retain(|Problem { kind, segment, found, .. }| {
+    let (all, mut histories) = (histories, histories.clone());
+    let mut unfetched = BTreeSet::new();
+    placed.problems.retain(|problem| {
+        let Problem { kind, segment, found, .. } = problem;
         let timeline = history::timeline_of(segment).filter(|timeline| *timeline > newest);
         let is_missing = *kind == ProblemKind::MissingHistory;
         let Some(timeline) = timeline.filter(|_| is_missing) else { return true };
+        if all.is_beside_others(timeline, problem) {
+            return false;
+        }
         histories.leave_out(timeline);
+        unfetched.insert(timeline);
         placed.notes.push(format!(
             "{segment}: {found}: no restore_command gets it, and there is no segment of timeline {timeline}: \
              a server restores as if there were none"
         ));
         false
     });
+    // Nobody comes to know what is in them.
+    placed.problems.retain(|problem| {
+        broken_history(problem).is_none_or(|timeline| !unfetched.contains(&timeline))
+    });
+    without_unsearched(placed, first_missing(newest, &histories), &mut histories);
     histories
+}
+
+/// Leaves out histories in which something is wrong, after one that is `missing` and that the search for the
+/// latest timeline ends at: no server reads them. So what is wrong is a note.
+fn without_unsearched(placed: &mut Placed, missing: Option<u32>, histories: &mut Histories) {
+    let Some(missing) = missing else { return };
+    placed.problems.retain(|problem| {
+        let timeline = broken_history(problem).filter(|timeline| *timeline > missing);
+        let Some(timeline) = timeline else { return true };
+        histories.leave_out(timeline);
+        let Problem { segment, found, .. } = problem;
+        placed.notes.push(format!(
+            "{segment}: found {found}: a restore to the latest timeline does not look for it without {}",
+            history::name_of(missing)
+        ));
+        false
+    });
+}
+
+/// The timeline of the history that a problem is of, if it is there and something is wrong with it.
+fn broken_history(problem: &Problem) -> Option<u32> {
+    match FileName::parse(&problem.segment) {
+        FileName::History(timeline) if problem.kind == ProblemKind::History => Some(timeline),
+        _ => None,
+    }
+}
+
+/// The first timeline after the newest one with segments that has no history: a server looks for them one by
+/// one (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
+fn first_missing(newest: u32, histories: &Histories) -> Option<u32> {
+    (newest..u32::MAX).map(|before| before + 1).find(|it| !histories.has(*it))
+}
+
+/// Problems of histories that do not begin with that of the timeline they leave, as far as a search for the
+/// latest timeline comes.
+pub(super) fn contradicting(present: &BTreeSet<u32>, histories: &Histories) -> Vec<Problem> {
+    let newest = present.last().copied().unwrap_or(u32::MAX);
+    let missing = first_missing(newest, histories);
+    let is_read = |timeline: u32| missing.is_none_or(|missing| timeline < missing);
+    let pairs = histories.contradicting().into_iter();
+    let pairs = pairs.filter(|(timeline, _)| is_read(*timeline));
+    let problem = |(timeline, parent): (u32, u32)| {
+        let expected = format!("all of {} first", history::name_of(parent));
+        let found = "other ancestors".to_owned();
+        Problem::of_file(ProblemKind::History, &history::name_of(timeline), expected, found)
+    };
+    pairs.map(problem).collect()
 }
 
 impl Plan {
@@ -62,8 +121,7 @@ impl Plan {
     ) -> Vec<String> {
         let newest = present.last().copied().unwrap_or(u32::MAX);
         let newer = histories.all().map(|(timeline, _)| timeline).filter(|newer| *newer > newest);
-        // A server looks for them one by one.
-        let missing = (newest..u32::MAX).map(|before| before + 1).find(|it| !histories.has(*it));
+        let missing = first_missing(newest, histories);
         let note = |timeline| {
             let name = history::name_of(timeline);
             match missing.filter(|missing| *missing < timeline) {

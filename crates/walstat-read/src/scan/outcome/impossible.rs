@@ -1,11 +1,12 @@
 //! Records that are whole and say what cannot be, where a server stops: that they replace another record than
 //! the torn one before them, that they are of another timeline than their place, that they are of a type
-//! which its release does not have, or that they change other blocks than redo of their type reads.
+//! which its release does not have, that they change other blocks than redo of their type reads, or that they
+//! switch to the next segment and have data.
 
 use super::Outcome;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
-use crate::scan::claims::Replacing;
+use crate::scan::claims::{Replacing, is_switch};
 use walstat_format::block::needed::ReferenceFault;
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
@@ -33,13 +34,17 @@ impl<O> Outcome<O> {
         self.add_problems(problems);
     }
 
-    /// Adds those of types that the release does not have, and those whose references are not what redo asks
-    /// for.
+    /// Adds those of types that the release does not have, switches with data, and those whose references
+    /// are not what redo asks for.
     pub(super) fn judge_types(&mut self, chain: &Chain<'_>) {
         let version = chain.geometry.version;
         let unknown = self.claims.unknown.iter();
-        let unknown =
-            unknown.map(|((rmgr, info), lsn)| unknown_type(version.name, *lsn, *rmgr, *info));
+        let unknown = unknown.map(|((rmgr, info), lsn)| {
+            if is_switch(*rmgr, *info) {
+                return long_switch(*lsn);
+            }
+            unknown_type(version.name, *lsn, *rmgr, *info)
+        });
         let wrong = self.claims.wrong_references.iter();
         let wrong = wrong.map(|((rmgr, info), (lsn, fault))| {
             wrong_reference(*lsn, RecordType::of(*rmgr, *info, version), version, *fault)
@@ -72,6 +77,13 @@ fn wrong_timeline(plan: &Plan, lsn: Lsn, Switch { from, to }: Switch) -> Option<
         let expected = format!("a record of timeline {expected}");
         problem(lsn, expected, format!("one of timeline {to}, after timeline {from}"))
     })
+}
+
+/// A server writes none (`CopyXLogRecordToWAL` in `src/backend/access/transam/xlog.c`). One that reads it
+/// goes on in the next segment, whose records link to others than this one.
+fn long_switch(lsn: Lsn) -> Problem {
+    let found = "one with data, after which a server reads nothing more of the segment";
+    problem(lsn, "an XLOG_SWITCH without data".to_owned(), found.to_owned())
 }
 
 /// `heap2_redo: unknown op code 224`, in the redo function of each resource manager: it ends recovery.
