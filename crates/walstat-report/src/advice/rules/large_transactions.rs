@@ -73,7 +73,7 @@ fn check(report: &Report) -> Option<Finding> {
     let large = |row: &&LargeWorkRow| row.total_bytes >= LEAST_BYTES && !are_small_loads(row);
     let most = rows.iter().filter(large).max_by_key(|row| row.total_bytes);
     let most_bytes = most.map_or(0, |row| row.total_bytes);
-    let refilled = RefilledTables::of(report, rows.iter().filter(|row| may_refill(row)));
+    let refilled = RefilledTables::of(report, rows.iter().filter(may_refill));
     let refilled = refilled.filter(|found| found.bytes >= most_bytes.max(LEAST_BYTES));
     let most_bytes = refilled.as_ref().map_or(most_bytes, |found| found.bytes);
     if let Some(copied) = CopiedDatabases::of(report).filter(|copied| copied.bytes > most_bytes) {
