@@ -110,8 +110,8 @@ static BY_TYPE: [[u8; 2]; 1 << 12] = {
 /// In `xl_info`: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`, from 10 on).
 const CHECK_CONSISTENCY: u8 = 0x02;
 
-/// Whether a record has to be looked at by [`contradiction`]: each with an image, or of which one is wanted, and
-/// each with lists.
+/// Whether a record has to be looked at by [`contradiction`]: each with an image or of which one is wanted,
+/// and each with lists.
 #[inline(always)]
 pub fn may_contradict(record: &Record<'_>) -> bool {
     let (header, parts) = (&record.header, &record.parts);
