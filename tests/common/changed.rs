@@ -89,10 +89,7 @@ impl Stretch {
     }
 
     /// The same with a change of one record, the first one that `change` takes, and where it lies.
-    pub fn with(
-        &self,
-        change: impl Fn(&mut Vec<u8>, &Places) -> Option<()>,
-    ) -> Option<(Disk, Lsn)> {
+    pub fn with(&self, change: impl Fn(&mut [u8], &Places) -> Option<()>) -> Option<(Disk, Lsn)> {
         (0..self.records.len()).find_map(|index| {
             let (lsn, mut bytes) = self.records[index].clone();
             let places = self.places(&bytes);

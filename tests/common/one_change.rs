@@ -4,7 +4,7 @@ use super::changed::Places;
 use walstat_format::rmgr::{BTREE, HEAP};
 
 /// What is changed in a record, of which the places are known; `None`: it is not one of those that are meant.
-pub type Change = fn(&mut Vec<u8>, &Places) -> Option<()>;
+pub type Change = fn(&mut [u8], &Places) -> Option<()>;
 
 /// The bit in `bimg_info` of an image that is replayed (`BKPIMAGE_APPLY`).
 pub const APPLIED: u8 = 0x02;
@@ -37,31 +37,31 @@ fn put_id(bytes: &mut [u8], places: &Places, id: u8) -> Option<()> {
 }
 
 /// An insertion whose block has another id than the one that redo reads.
-pub fn insert_of_other_id(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_of_other_id(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     put_id(bytes, places, 5)
 }
 
 /// The same of an entry of a B-tree.
-pub fn leaf_of_other_id(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn leaf_of_other_id(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, BTREE, 0x00)?;
     put_id(bytes, places, 5)
 }
 
 /// An insertion at an offset number that no page has.
-pub fn insert_at_5000(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_at_5000(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     put_offset(bytes, places, 0, 5000)
 }
 
 /// The same at 0: redo puts the row wherever there is room.
-pub fn insert_at_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_at_0(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     put_offset(bytes, places, 0, 0)
 }
 
 /// An insertion into file 0, which is none.
-pub fn insert_into_file_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_into_file_0(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     // A server makes the file for an image.
     bare(places)?;
@@ -69,7 +69,7 @@ pub fn insert_into_file_0(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
 }
 
 /// An insertion whose block redo would compare with an image of it, which is not there.
-pub fn insert_to_be_compared(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_to_be_compared(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     bare(places)?;
     bytes[16] |= 0x02;
@@ -86,7 +86,7 @@ fn packed_image(bytes: &[u8], places: &Places) -> Option<usize> {
 }
 
 /// An image in an insertion that cannot be unpacked.
-pub fn insert_with_broken_image(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_with_broken_image(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     packed_image(bytes, places)?;
     let image = places.blocks.first()?.image.clone();
@@ -95,7 +95,7 @@ pub fn insert_with_broken_image(bytes: &mut Vec<u8>, places: &Places) -> Option<
 }
 
 /// One that unpacks to a byte less than a page.
-pub fn insert_with_short_image(bytes: &mut Vec<u8>, places: &Places) -> Option<()> {
+pub fn insert_with_short_image(bytes: &mut [u8], places: &Places) -> Option<()> {
     of(bytes, HEAP, 0x00)?;
     let info = packed_image(bytes, places)?;
     (bytes[info] & 1 != 0).then_some(())?;
