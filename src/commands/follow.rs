@@ -121,7 +121,7 @@ impl Followed {
         look.error.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// What there is now; `is_last`: nothing is looked up for it any more.
+    /// What there is now; `is_last`: nothing is looked up on disk for it any more.
     fn told(&mut self, is_last: bool) -> Told {
         let happenings = std::mem::take(&mut self.happenings);
         let (moment, now) = self.reporter.tell(&mut self.follower, &happenings, is_last);
