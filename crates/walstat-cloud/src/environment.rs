@@ -1,7 +1,8 @@
 //! What the environment says of a store, as far as it can be meant so: the clients end in a panic where a
 //! variable goes into the header of a request and cannot.
 
-use super::url::Scheme;
+use crate::url::Scheme;
+use std::ffi::OsString;
 
 /// JSON, in which line ends are meant.
 const JSON: &str = "GOOGLE_SERVICE_ACCOUNT_KEY";
@@ -13,7 +14,7 @@ pub(crate) fn variables(scheme: Scheme) -> impl Iterator<Item = (String, String)
         Scheme::Google => "GOOGLE_",
         Scheme::Azure => "AZURE_",
     };
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+    let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     let all = std::env::vars_os().filter_map(text);

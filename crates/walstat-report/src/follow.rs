@@ -221,11 +221,11 @@ impl Reporter {
             files.chain(news.kinds.files())
         };
         let is_missing = |file: &RelFileLocator| self.names.relation(*file).is_none();
-        let is_new = files().filter(is_missing).any(|file| !self.unknown.contains(&file));
         // Whether a table is gone, or has another file, is told by names that are up to date; and one that
         // nobody wrote to since it was made has no name yet. Temporary tables are not among these
         // (`smgrGetPendingDeletes` in `src/backend/catalog/storage.c`).
-        let is_new = is_new || !news.dropped.is_empty();
+        let is_new = !news.dropped.is_empty()
+            || files().filter(is_missing).any(|file| !self.unknown.contains(&file));
         // A file without a name would be a row of its own for good.
         let is_due = self.learned.is_none_or(|at| at.elapsed() >= LEARN_EVERY);
         if !is_last && self.are_names_old && self.catalogs_read.elapsed() >= CATALOGS_EVERY {
