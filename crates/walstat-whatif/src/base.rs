@@ -22,9 +22,6 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::version::Version;
 
-/// While a checkpoint goes on, the server itself writes no more records than that.
-const RECORDS_OF_NOBODY: usize = 8;
-
 /// The base.
 #[derive(Debug, Clone)]
 pub struct Base {
@@ -252,6 +249,11 @@ impl Base {
         self.backups.iter().any(|backup| backup.contains(&ordinal))
     }
 
+    /// Whether that backup ran beside work.
+    pub(crate) fn is_in_backup_beside_work(&self, ordinal: Ordinal) -> bool {
+        self.backups_beside_work().any(|backup| backup.contains(&ordinal))
+    }
+
     /// Whether a record lies in the range.
     pub fn contains(&self, ordinal: Ordinal) -> bool {
         self.first <= ordinal && ordinal < self.last
@@ -292,9 +294,17 @@ impl Base {
     pub(crate) fn has_checkpoints_beside_work(&self) -> bool {
         self.own_checkpoints().any(|own| {
             let is_asked = own.online && own.moved_by(CauseReading::Likely).is_none();
-            let meanwhile = own.record.map_or(0, |record| record.saturating_sub(own.first));
-            is_asked && meanwhile as usize > own.records.len() + RECORDS_OF_NOBODY
+            is_asked && own.is_beside_work()
         })
+    }
+
+    /// The base backups during whose checkpoint others went on to write.
+    pub(crate) fn backups_beside_work(&self) -> impl Iterator<Item = &Range<Ordinal>> {
+        let is_beside_work = |first| {
+            let mut begun = self.checkpoints.iter().filter(|own| own.first == first);
+            begun.any(BaseCheckpoint::is_beside_work)
+        };
+        self.backups.iter().filter(move |backup| is_beside_work(backup.start))
     }
 
     /// The last checkpoint that began before the range.

@@ -6,6 +6,9 @@ use walstat_analyse::checkpoint::evidence::Evidence;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 
+/// While a checkpoint goes on, the server itself writes no more records than that.
+const RECORDS_OF_NOBODY: usize = 8;
+
 /// A checkpoint of the base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseCheckpoint {
@@ -66,6 +69,12 @@ impl BaseCheckpoint {
             evidence: None,
             is_of_backup: false,
         }
+    }
+
+    /// Whether others went on to write while it ran.
+    pub(crate) fn is_beside_work(&self) -> bool {
+        let meanwhile = self.record.map_or(0, |record| record.saturating_sub(self.first));
+        meanwhile as usize > self.records.len() + RECORDS_OF_NOBODY
     }
 
     /// Takes what the WAL says of its cause.

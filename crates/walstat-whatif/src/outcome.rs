@@ -35,6 +35,8 @@ pub(crate) struct Switch {
     /// Whether its segment began after a switch, too: with less before it, it does not fall into an earlier
     /// one.
     pub(crate) is_own: bool,
+    /// Whether it lies elsewhere each time, so that it may leave anything of its segment.
+    pub(crate) moves: bool,
 }
 
 /// A simulated run.
@@ -60,6 +62,8 @@ pub struct RunOutcome {
     pub redo_points: Vec<RedoPoint>,
     /// Those of them that are not the base's.
     pub(crate) placed: u64,
+    /// Those that a server may as well begin somewhat later.
+    pub(crate) contested: u64,
     /// Longest way from a redo point to the end of the next checkpoint: what recovery would have
     /// had to replay; bytes.
     pub recovery_bytes: u64,

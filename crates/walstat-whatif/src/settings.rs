@@ -44,6 +44,8 @@ pub struct Timed {
     /// By how many segments each request is served late: the checkpointer may still be asleep in the
     /// checkpoint before.
     pub(crate) late_segments: u64,
+    /// How much later than asked for by volume a checkpoint begins, microseconds.
+    pub(crate) late_micros: i64,
     /// How much later the clock asks for a checkpoint than it seems, microseconds.
     pub(crate) clock_off: i64,
     /// Whether WAL is written as soon as it is logged, not at a commit or when its buffers are full.

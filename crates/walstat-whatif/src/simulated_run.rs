@@ -427,6 +427,9 @@ impl<'t> SimulatedRun<'t> {
                 self.outcome.uncertain.estimated_bytes += u64::from(stored);
             }
         }
+        if !self.settings.full_page_writes && self.base.is_in_backup_beside_work(ordinal) {
+            self.outcome.uncertain.backup_image_bytes += u64::from(stored);
+        }
         if self.is_unseen(ordinal, reference) {
             self.outcome.uncertain.unseen_bytes += u64::from(stored);
         }
@@ -447,7 +450,9 @@ impl<'t> SimulatedRun<'t> {
                 self.settings.full_page_writes = on
             }
             Some(RecordEffect::FreeSpace { page, above }) => self.map_space(ordinal, page, above),
-            Some(RecordEffect::Switch) => self.leave_segment(),
+            Some(RecordEffect::Switch) => {
+                self.leave_segment(self.base.switches.moves(ordinal));
+            }
             Some(RecordEffect::Commit { time, running }) => {
                 self.running = running;
                 if self.heeds_commits() {
@@ -471,6 +476,7 @@ impl<'t> SimulatedRun<'t> {
         }
         self.usable += rest;
         self.outcome.uncertain.unknown_bytes += rest;
+        self.outcome.contested = self.pace.contested();
         self.outcome.uncertain.open_sequence_bytes = self.sequences.open_bytes();
         let distance = |run: &SimulatedRun<'_>| run.geometry.start(run.usable).0 as i64;
         let own = self.base.geometry.start(self.base.geometry.usable(self.base.end)).0 as i64;

@@ -65,6 +65,12 @@ pub enum UncertaintyKind {
         /// Pages that were changed since the checkpoint before it.
         pages: u64,
     },
+    /// Where full_page_writes is off, only a base backup asks for images: of what is written while it runs,
+    /// which is not the same each time.
+    BackupImages {
+        /// Bytes of them.
+        bytes: u64,
+    },
     /// The background writer logs the running transactions by the clock: some times more or less.
     Snapshots,
     /// Transactions that run side by side take other turns each time.
@@ -153,6 +159,8 @@ const CONFLICT_XID_BYTES: u64 = 8;
 const COMPRESSED_PART: u64 = 3_000;
 /// The same for compressed images that the base does not have: their pages were rolled forward.
 const ADDED_PART: u64 = 100;
+/// One part in so many: how much less or more is written during a base backup.
+const BACKUP_PART: u64 = 4;
 /// Data whose length is the mean of the type's others may be so many times longer.
 const DATA_TIMES: u64 = 3;
 
@@ -195,6 +203,8 @@ pub(crate) struct Tally {
     pub(crate) compressed_bytes: u64,
     /// Bytes of those that the base does not have: their pages were rolled forward.
     pub(crate) added_compressed_bytes: u64,
+    /// Bytes of images that only a base backup asks for, beside which others went on to write.
+    pub(crate) backup_image_bytes: u64,
     /// Bytes that no record explains: damaged or missing in the base.
     pub(crate) unknown_bytes: u64,
     /// Images of blocks that nothing is known of before the first record, where checkpoints lie
@@ -236,6 +246,7 @@ impl Tally {
         let has_whole_images = of.writes_images && self.compressed_bytes == 0;
         let of_page = if has_whole_images { CRASH_IMAGE_BYTES } else { CRASH_PRUNE_BYTES };
         let crash = self.pages_of_crash * of_page;
+        let backups = self.backup_image_bytes / BACKUP_PART;
         let rows = [
             (UnseenBlocks { bytes: self.unseen_bytes }, self.unseen_bytes, 0),
             (NoRecord { bytes: self.unknown_bytes }, self.unknown_bytes, 0),
@@ -256,6 +267,7 @@ impl Tally {
             (BlockData, 0, self.estimated_data_bytes * DATA_TIMES),
             (Sequences, self.open_sequence_bytes, self.open_sequence_bytes),
             (Crash { pages: self.pages_of_crash }, crash, crash),
+            (BackupImages { bytes: self.backup_image_bytes }, backups, backups),
             (OldRows { is_told: of.to_logical }, 0, self.old_rows_possible),
             (
                 CompressedLengths { is_told: of.has_codec },
@@ -322,6 +334,13 @@ mod tests {
         assert_eq!(kinds, [&UncertaintyKind::UnseenBlocks { bytes: 70 }, &hints]);
         let small = Tally { freezes_cut: 2, open_sequence_bytes: 104, ..Tally::default() };
         assert_eq!(range(1000, &small.uncertainties(&PAGE)), (1000 - 16 - 104, 1104));
+    }
+
+    #[test]
+    fn a_quarter_more_or_less_is_written_during_a_backup() {
+        let tally = Tally { backup_image_bytes: 4000, ..Tally::default() };
+        assert_eq!(range(10_000, &tally.uncertainties(&PAGE)), (9000, 11_000));
+        assert_eq!(kinds(tally, PAGE), [UncertaintyKind::BackupImages { bytes: 4000 }]);
     }
 
     #[test]

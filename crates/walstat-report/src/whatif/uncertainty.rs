@@ -32,6 +32,10 @@ pub(crate) fn sentence(kind: &UncertaintyKind) -> Option<String> {
             "a crash discards hint bits and pruning on {pages} pages, which are not the same pages as in \
              this WAL"
         ),
+        BackupImages { bytes: bytes @ 1.. } => format!(
+            "{bytes} bytes are images that only base backups ask for: how much others write during one is \
+             not the same each time"
+        ),
         OldRows { is_told: true } => {
             "how much of old rows is logged depends on the replica identity of their tables, which this \
              WAL does not show: one integer for each deleted row is assumed, as for a small primary key; \

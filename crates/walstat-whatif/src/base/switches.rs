@@ -5,6 +5,7 @@
 use super::Base;
 use crate::blocks::Ordinal;
 use crate::trace::{RecordEffect, Trace};
+use std::ops::Range;
 use walstat_analyse::archive_timeout::{Closed, OtherReasons, Seen, by_clock, timeout};
 use walstat_format::lsn::Lsn;
 
@@ -18,14 +19,21 @@ pub struct Switches {
     all: Vec<(Ordinal, Closed)>,
     /// Of each whether archive_timeout made it; `None`: that is not known.
     by_clock: Vec<Option<bool>>,
+    /// Of each whether it lies elsewhere among the records of others each time: a backup made it, beside which
+    /// they went on to write.
+    moves: Vec<bool>,
 }
 
 impl Switches {
     /// Those of the range.
     pub(crate) fn of(trace: &Trace, base: &Base) -> Switches {
         let (ordinals, seen): (Vec<Ordinal>, Vec<Seen>) = seen(trace, base).into_iter().unzip();
+        let lsn_of = |ordinal: Ordinal| trace.entry_of(ordinal).map(|entry| entry.lsn);
+        let moving = of_backups(base.backups_beside_work(), lsn_of);
+        let bytes = base.geometry.segment;
+        let moves = seen.iter().map(|seen| moving.explain(seen.segment, bytes)).collect();
         let all = ordinals.into_iter().zip(Closed::all(seen)).collect();
-        Switches { all, ..Switches::default() }.of_server(None)
+        Switches { all, moves, ..Switches::default() }.of_server(None)
     }
 
     /// Those of a server with this archive_timeout in seconds, if it is known.
@@ -42,6 +50,11 @@ impl Switches {
         self.all.is_empty()
     }
 
+    /// How many there are that archive_timeout may have made.
+    pub(crate) fn unexplained(&self) -> usize {
+        self.by_clock.iter().filter(|told| **told != Some(false)).count()
+    }
+
     /// Whether somebody asked for this one, for certain.
     pub(crate) fn is_asked(&self, ordinal: Ordinal) -> bool {
         self.is_by_clock(ordinal) == Some(Some(false))
@@ -52,9 +65,17 @@ impl Switches {
         self.is_by_clock(ordinal) == Some(None)
     }
 
+    /// Whether it lies elsewhere each time.
+    pub(crate) fn moves(&self, ordinal: Ordinal) -> bool {
+        self.place(ordinal).and_then(|place| self.moves.get(place)) == Some(&true)
+    }
+
     fn is_by_clock(&self, ordinal: Ordinal) -> Option<Option<bool>> {
-        let place = self.all.binary_search_by_key(&ordinal, |(ordinal, _)| *ordinal).ok()?;
-        self.by_clock.get(place).copied()
+        self.by_clock.get(self.place(ordinal)?).copied()
+    }
+
+    fn place(&self, ordinal: Ordinal) -> Option<usize> {
+        self.all.binary_search_by_key(&ordinal, |(ordinal, _)| *ordinal).ok()
     }
 }
 
@@ -80,13 +101,22 @@ fn seen(trace: &Trace, base: &Base) -> Vec<(Ordinal, Seen)> {
     own.filter_map(one).collect()
 }
 
+/// Why backups closed segments.
+fn of_backups<'b>(
+    backups: impl Iterator<Item = &'b Range<Ordinal>>,
+    lsn_of: impl Fn(Ordinal) -> Option<Lsn>,
+) -> OtherReasons {
+    let mut reasons = OtherReasons::default();
+    for backup in backups {
+        lsn_of(backup.start).into_iter().for_each(|place| reasons.begins_segment(place));
+        lsn_of(backup.end).into_iter().for_each(|place| reasons.ends_segment(place));
+    }
+    reasons
+}
+
 /// Why others closed segments.
 fn others(base: &Base, lsn_of: impl Fn(Ordinal) -> Option<Lsn>) -> OtherReasons {
-    let mut others = OtherReasons::default();
-    for backup in &base.backups {
-        lsn_of(backup.start).into_iter().for_each(|place| others.begins_segment(place));
-        lsn_of(backup.end).into_iter().for_each(|place| others.ends_segment(place));
-    }
+    let mut others = of_backups(base.backups.iter(), lsn_of);
     for stopped in base.checkpoints.iter().filter(|own| !own.online) {
         others.begins_segment(stopped.redo);
     }

@@ -26,7 +26,11 @@ pub(crate) struct TimedPace<'b> {
     running: Option<RunningCheckpoint>,
     /// Whether another one was asked for while one runs.
     pending: bool,
-    due: bool,
+    /// How often one that was asked for while another ran began after that.
+    contested: u64,
+    /// From which position on the one that is due may begin.
+    due: Option<u64>,
+    rate: WriteRate,
     clock: ClockRequest,
     /// When the last one was complete.
     completed: i64,
@@ -50,9 +54,38 @@ struct TimedSettings<'b> {
     commits: &'b [(Ordinal, Time)],
     requests_lost: bool,
     late_segments: u64,
+    late_micros: i64,
     unbuffered: bool,
     as_in_base: AsInBase,
     clock_off: i64,
+}
+
+/// How fast WAL is written, as the last commits tell.
+#[derive(Debug, Clone, Copy, Default)]
+struct WriteRate {
+    /// That of the whole range, which it is not taken to be slower than; bytes in a microsecond.
+    least: f64,
+    last: f64,
+    since: Option<(i64, u64)>,
+}
+
+impl WriteRate {
+    /// Between two commits that are nearer to each other nothing is measured, microseconds.
+    const MEASURED: i64 = 100_000;
+
+    fn after_commit(&mut self, time: Time, end: Lsn) {
+        let (begun, from) = *self.since.get_or_insert((time.0, end.0));
+        let passed = time.0.saturating_sub(begun);
+        if passed >= WriteRate::MEASURED {
+            self.last = end.0.saturating_sub(from) as f64 / passed as f64;
+            self.since = Some((time.0, end.0));
+        }
+    }
+
+    /// How much is written in so many microseconds.
+    fn bytes_in(&self, micros: i64) -> u64 {
+        (self.last.max(self.least) * micros as f64) as u64
+    }
 }
 
 /// When the clock asks for a checkpoint.
@@ -160,6 +193,7 @@ impl<'b> TimedPace<'b> {
             commits: &base.commits,
             requests_lost: timed.requests_lost,
             late_segments: timed.late_segments,
+            late_micros: timed.late_micros,
             unbuffered: timed.unbuffered,
             as_in_base,
             clock_off: timed.clock_off,
@@ -171,7 +205,12 @@ impl<'b> TimedPace<'b> {
             written: base.start.0 / geometry.segment,
             running: runs_at_start.then_some(RunningCheckpoint::OF_BASE),
             pending: false,
-            due: false,
+            contested: 0,
+            due: None,
+            rate: WriteRate {
+                least: base.bytes_per_second().unwrap_or(0.0) / SECOND as f64,
+                ..WriteRate::default()
+            },
             clock,
             completed: i64::MIN,
             now: None,
@@ -187,16 +226,14 @@ impl<'b> TimedPace<'b> {
             (usable >= running.until || late) && is_time()
         };
         if self.running.as_ref().is_some_and(is_over) {
-            self.running = None;
-            self.due |= self.pending && !self.settings.requests_lost;
-            self.pending = false;
+            self.end_running();
             return Some(Event::Complete);
         }
         self.write_by_buffers(usable);
         if self.clock.before.take_if(|due| *due <= ordinal).is_some() {
-            self.request();
+            self.request(usable);
         }
-        if self.running.is_some() || !std::mem::take(&mut self.due) {
+        if self.running.is_some() || self.due.take_if(|from| *from <= usable).is_none() {
             return None;
         }
         // By the clock it begins when it is due, whoever commits next.
@@ -227,7 +264,7 @@ impl<'b> TimedPace<'b> {
     /// A checkpoint of the base begins: one that runs is ended at once, or by a crash never.
     pub(crate) fn make_way(&mut self, staying: &Staying) -> Option<Event> {
         let running = self.running.take();
-        (self.pending, self.due, self.clock.asked) = (false, false, None);
+        (self.pending, self.due, self.clock.asked) = (false, None, None);
         if running.is_some() && !staying.ends_recovery {
             return Some(Event::Complete);
         }
@@ -247,11 +284,25 @@ impl<'b> TimedPace<'b> {
         due_after(begun, self.settings.timeout).saturating_add(self.settings.clock_off)
     }
 
+    /// The one that runs is complete. Another one that was asked for begins at once: the checkpointer is
+    /// awake.
+    fn end_running(&mut self) {
+        self.running = None;
+        if std::mem::take(&mut self.pending) && !self.settings.requests_lost {
+            self.due = Some(0);
+            self.contested += 1;
+        }
+    }
+
+    /// How many checkpoints so far a server may as well begin somewhat later: what asked for them came while
+    /// another one ran.
+    pub(crate) fn contested(&self) -> u64 {
+        self.contested
+    }
+
     /// The record of a checkpoint of the base was written.
     pub(crate) fn base_completed(&mut self) {
-        self.running = None;
-        self.due |= self.pending && !self.settings.requests_lost;
-        self.pending = false;
+        self.end_running();
         self.completed = self.now.map_or(i64::MIN, |now| now.0);
     }
 
@@ -259,7 +310,7 @@ impl<'b> TimedPace<'b> {
     pub(crate) fn quiet(&self) -> u64 {
         let ends = self.running.as_ref().map_or(u64::MAX, |running| running.until);
         let is_late = self.running.as_ref().and_then(|running| running.until_time).zip(self.now);
-        if self.due || is_late.is_some_and(|(end, now)| now.0 >= end) {
+        if self.due.is_some() || is_late.is_some_and(|(end, now)| now.0 >= end) {
             return 0;
         }
         // A segment that the buffers hold is written when the one after it is on its last page.
@@ -280,7 +331,7 @@ impl<'b> TimedPace<'b> {
         let segment = self.geometry.start(usable).0 / self.geometry.segment;
         let fills = segment > self.written && self.is_needed(segment);
         let by_clock = self.clock.before.is_some_and(|due| due <= ordinal);
-        self.due || ends || fills || by_clock
+        self.due.is_some() || ends || fills || by_clock
     }
 
     /// Whether a full segment asks for a checkpoint.
@@ -297,21 +348,23 @@ impl<'b> TimedPace<'b> {
         let Geometry { page, segment } = self.geometry;
         let begun = (self.geometry.start(usable).0 / page + 1) * page;
         let buffered = if self.settings.unbuffered { page } else { segment };
-        self.written_up_to(begun.saturating_sub(buffered) / segment);
+        self.written_up_to(begun.saturating_sub(buffered) / segment, usable);
     }
 
-    fn written_up_to(&mut self, segment: u64) {
+    /// Segments before this one are written, while the next record begins at `usable`.
+    fn written_up_to(&mut self, segment: u64, usable: u64) {
         // Each full segment asks, and all of them ask for the same.
         if self.written < segment && self.is_needed(segment - 1) {
-            self.request();
+            self.request(usable + self.rate.bytes_in(self.settings.late_micros));
         }
         self.written = self.written.max(segment);
     }
 
-    fn request(&mut self) {
+    /// Asks for a checkpoint that begins at this position or after it.
+    fn request(&mut self, from: u64) {
         match self.running {
             Some(_) => self.pending = true,
-            None => self.due = true,
+            None => self.due = self.due.or(Some(from)),
         }
     }
 
@@ -323,7 +376,8 @@ impl<'b> TimedPace<'b> {
     /// A commit was written, up to `end`.
     pub(crate) fn after_commit(&mut self, time: Time, end: Lsn) {
         let before = self.now.replace(time);
-        self.written_up_to(end.0 / self.geometry.segment);
+        self.rate.after_commit(time, end);
+        self.written_up_to(end.0 / self.geometry.segment, self.geometry.usable(end));
         if let Some(until) = self.running.as_ref().and_then(|running| running.until_time) {
             if until > time.0 {
                 return;
@@ -346,7 +400,7 @@ impl<'b> TimedPace<'b> {
         if *due_at <= time.0 && before.is_some_and(is_idle) {
             *due_at = after_waits(*due_at, time.0.saturating_add(1));
         } else if *due_at <= time.0 {
-            self.due = true;
+            self.due = Some(0);
             self.clock.asked = Some(*due_at);
         }
     }
@@ -380,6 +434,7 @@ mod tests {
             commits,
             requests_lost: false,
             late_segments: 0,
+            late_micros: 0,
             unbuffered: false,
             as_in_base: AsInBase::default(),
             clock_off: 0,
@@ -391,7 +446,9 @@ mod tests {
             written: 1,
             running: None,
             pending: false,
-            due: false,
+            contested: 0,
+            due: None,
+            rate: WriteRate::default(),
             clock: ClockRequest { at: Some(30 * SECOND), ..ClockRequest::default() },
             completed: i64::MIN,
             now: None,
@@ -426,6 +483,24 @@ mod tests {
     #[test]
     fn a_busy_server_begins_no_checkpoint_while_one_runs() {
         assert_eq!([0, 300_000].map(checkpoints_in_a_burst), [20, 4]);
+    }
+
+    /// 1 MB in each 10 ms, a checkpoint after 40 of them.
+    #[test]
+    fn a_checkpoint_by_volume_may_begin_as_much_later_as_is_written_meanwhile() {
+        let commits: Vec<_> = (1..=120).map(|n| (n, Time(i64::from(n) * 5_000))).collect();
+        let first_begun = |late_micros| {
+            let mut pace = pace(1 << 20, &commits);
+            pace.settings = TimedSettings { segments: Some(40), late_micros, ..pace.settings };
+            let position = |ordinal: Ordinal| Lsn((2 << 20) + (u64::from(ordinal) << 19));
+            commits.iter().find_map(|&(ordinal, time)| {
+                let begun = pace.next(ordinal, pace.geometry.usable(position(ordinal)));
+                pace.after_commit(time, position(ordinal));
+                begun.map(|_| ordinal)
+            })
+        };
+        let at_once = first_begun(0).expect("a checkpoint");
+        assert_eq!(first_begun(50_000), Some(at_once + 10));
     }
 
     #[test]

@@ -60,17 +60,18 @@ impl SimulatedRun<'_> {
             self.outcome.switches += 1;
             self.add(self.kind(XLOG, xlog::SWITCH), SWITCH_BYTES, &mut switch);
             self.usable += switch;
-            self.leave_segment();
+            self.leave_segment(false);
         }
         self.open.segment = self.position().0 / self.geometry.segment;
     }
 
-    /// After a switch: what is left of the segment holds nothing.
-    pub(super) fn leave_segment(&mut self) {
+    /// After a switch, which may lie elsewhere in other runs: what is left of the segment holds nothing.
+    pub(super) fn leave_segment(&mut self, moves: bool) {
         let left = self.geometry.left_of_segment(self.usable);
         let since = self.usable.saturating_sub(self.open.left_at);
         let is_own = since < self.geometry.usable_per_segment();
-        self.outcome.left_empty.push(Switch { left, placed: self.outcome.placed, is_own });
+        let placed = self.outcome.placed;
+        self.outcome.left_empty.push(Switch { left, placed, is_own, moves });
         self.usable = self.geometry.next_segment(self.usable);
         self.open.left_at = self.usable;
     }
