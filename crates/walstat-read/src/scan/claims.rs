@@ -19,11 +19,12 @@ pub struct Claims {
     pub(super) timelines: Vec<(Lsn, Switch)>,
     /// Records that replace torn ones.
     pub(super) replacing: Vec<Replacing>,
-    /// Where the first record lies of each resource manager and `xl_info` that redo does not know; and the
-    /// first `XLOG_SWITCH` that has data, a type that redo always knows.
+    /// Where the first record lies of each resource manager and `xl_info` that redo does not know.
     pub(super) unknown: BTreeMap<(u8, u8), Lsn>,
     /// The same of those whose references are not what redo asks for, and what is wrong with them.
     pub(super) wrong_references: BTreeMap<(u8, u8), (Lsn, ReferenceFault)>,
+    /// Where the first `XLOG_SWITCH` lies that has data.
+    pub(super) long_switch: Option<Lsn>,
 }
 
 /// A record that replaces one that a crash tore (`XLOG_OVERWRITE_CONTRECORD`).
@@ -51,12 +52,6 @@ impl Replacing {
     }
 }
 
-/// Whether a server goes on in the next segment after a record of this type, whatever the record has
-/// (`XLogDecodeNextRecord` in `src/backend/access/transam/xlogreader.c`).
-pub(super) fn is_switch(rmgr: u8, info: u8) -> bool {
-    (rmgr, info) == (XLOG, xlog::SWITCH)
-}
-
 /// Bytes of page headers, within a segment and at its beginning.
 const PAGE_HEADERS: [u64; 2] = [24, 40];
 
@@ -66,10 +61,13 @@ impl Claims {
     pub(super) fn note(&mut self, record: &Record<'_>, torn: Option<Lsn>) {
         let (lsn, header) = (record.lsn, &record.header);
         let (rmgr, info) = (header.rmgr, header.rmgr_info());
-        let is_long_switch =
-            is_switch(rmgr, info) && header.total_bytes as usize > RECORD_HEADER_BYTES;
-        if is_long_switch || !is_replayed(rmgr, info, record.version) {
+        if !is_replayed(rmgr, info, record.version) {
             self.unknown.entry((rmgr, info)).or_insert(lsn);
+            return;
+        }
+        let is_switch = (rmgr, info) == (XLOG, xlog::SWITCH);
+        if is_switch && header.total_bytes as usize > RECORD_HEADER_BYTES {
+            self.long_switch.get_or_insert(lsn);
             return;
         }
         if let Some(fault) = needed_blocks(rmgr, info, record.version).fault(record.blocks()) {
@@ -99,6 +97,7 @@ impl Claims {
         self.timelines.extend(later.timelines);
         let joined = |it: Replacing| Replacing { torn: it.torn.or(torn), ..it };
         self.replacing.extend(later.replacing.into_iter().map(joined));
+        self.long_switch = self.long_switch.or(later.long_switch);
         for (kind, lsn) in later.unknown {
             self.unknown.entry(kind).or_insert(lsn);
         }

@@ -6,7 +6,7 @@
 use super::Outcome;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
-use crate::scan::claims::{Replacing, is_switch};
+use crate::scan::claims::Replacing;
 use walstat_format::block::needed::ReferenceFault;
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
@@ -39,17 +39,14 @@ impl<O> Outcome<O> {
     pub(super) fn judge_types(&mut self, chain: &Chain<'_>) {
         let version = chain.geometry.version;
         let unknown = self.claims.unknown.iter();
-        let unknown = unknown.map(|((rmgr, info), lsn)| {
-            if is_switch(*rmgr, *info) {
-                return long_switch(*lsn);
-            }
-            unknown_type(version.name, *lsn, *rmgr, *info)
-        });
+        let unknown =
+            unknown.map(|((rmgr, info), lsn)| unknown_type(version.name, *lsn, *rmgr, *info));
+        let long_switch = self.claims.long_switch.map(long_switch);
         let wrong = self.claims.wrong_references.iter();
         let wrong = wrong.map(|((rmgr, info), (lsn, fault))| {
             wrong_reference(*lsn, RecordType::of(*rmgr, *info, version), version, *fault)
         });
-        self.problems.extend(unknown.chain(wrong));
+        self.problems.extend(unknown.chain(long_switch).chain(wrong));
     }
 }
 
@@ -80,7 +77,8 @@ fn wrong_timeline(plan: &Plan, lsn: Lsn, Switch { from, to }: Switch) -> Option<
 }
 
 /// A server writes none (`CopyXLogRecordToWAL` in `src/backend/access/transam/xlog.c`). One that reads it
-/// goes on in the next segment, whose records link to others than this one.
+/// goes on in the next segment (`XLogDecodeNextRecord` in `src/backend/access/transam/xlogreader.c`), whose
+/// records link to others than this one.
 fn long_switch(lsn: Lsn) -> Problem {
     let found = "one with data, after which a server reads nothing more of the segment";
     problem(lsn, "an XLOG_SWITCH without data".to_owned(), found.to_owned())
