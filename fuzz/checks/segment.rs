@@ -97,7 +97,7 @@ fn segments(shape: &Shape) -> Vec<Segment> {
         compressed: false,
         first_page: Err(NotWal::Zeros),
         piece: index,
-        source: Source::Streamed(PathBuf::from(format!("segment {index}")).into()),
+        source: Source::Streamed(PathBuf::from(format!("segment {index}")).into(), None),
     };
     present.map(segment).collect()
 }

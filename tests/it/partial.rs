@@ -9,6 +9,7 @@ use crate::support::wal::{plain, put};
 use crate::support::{Ran, command, finish, walstat};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Every key but the paths, which are those of the parts.
@@ -137,6 +138,59 @@ fn what_no_restore_command_finds_is_missing_in_parts_too() {
     }
 }
 
+/// How the segments of a Barman are packed decides which Barmans unpack them.
+#[test]
+fn how_segments_are_packed_is_told_of_parts_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| finish(command(arguments).current_dir(folder.path()));
+    let sample = sample("pg15-mixed");
+    let (mut files, mut tar) = (Vec::new(), tar::Builder::new(Vec::new()));
+    for (index, name) in sample.segments().into_iter().take(5).enumerate() {
+        let mut bytes = plain(&sample, &name);
+        if index == 4 {
+            // Only the others tell what a segment is that has no first page.
+            bytes[..8192].fill(0);
+        }
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let packed = match index {
+            0 => bytes,
+            1 => gzip.write_all(&bytes).and_then(|()| gzip.finish()).expect("gzip"),
+            _ => zstd::encode_all(&bytes[..], 1).expect("zstd"),
+        };
+        let name = format!("wals/0000000100000000/{name}");
+        put(folder.path(), &name, &packed);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(packed.len() as u64);
+        tar.append_data(&mut header, &name, &packed[..]).expect("a member");
+        files.push(name);
+    }
+    put(folder.path(), "wals.tar", &tar.into_inner().expect("a tar"));
+    let options = ["--stats", "--as=archive", "-f", "json"];
+    for path in ["wals", "wals.tar"] {
+        let whole = run(&[&options[..], &[path]].concat()).exits(4);
+        run(&[&["--partial", "-o", "part"], &options[..], &[path]].concat());
+        // What is wrong with a segment without a first page shows where all are put together.
+        let merged = run(&["merge", "part"]).exits(4);
+        assert_eq!((&merged.stdout, &merged.stderr), (&whole.stdout, &whole.stderr));
+        let said = format!("{} and 2 more: packed by zstd, which Barman before", &files[2][22..]);
+        assert!(whole.json()["notes"].to_string().contains(&said), "{}", whole.stdout);
+    }
+    let whole = run(&[&options[..], &["wals"]].concat());
+    let mut words = vec!["merge".to_owned()];
+    for (index, file) in files.iter().enumerate() {
+        words.push(format!("part{index}"));
+        let part = ["--partial", "-o", &words[index + 1]];
+        run(&[&part[..], &options, &[file]].concat());
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let merged = run(&words).exits(4);
+    assert_eq!(without_paths(&merged), without_paths(&whole));
+    // In steps, too.
+    run(&["merge", "--partial", "-o", "joined", "part0", "part1", "part2", "part3"]);
+    let merged = run(&["merge", "joined", "part4"]).exits(4);
+    assert_eq!(without_paths(&merged), without_paths(&whole));
+}
+
 /// Whatever format the parts were made for.
 #[test]
 fn a_page_of_parts_is_that_of_the_whole() {
@@ -237,7 +291,7 @@ fn what_does_not_belong_together_is_refused_with_both_values() {
     };
     let mut layout = bytes.clone();
     layout[16] = 99;
-    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 27"]);
+    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 28"]);
     refused(3, &spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
     refused(3, &spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
     refused(3, &folder.path().join("missing"), &["missing", "No such file"]);

@@ -7,7 +7,6 @@ use super::probe::FirstPage;
 use super::problem::{Problem, ProblemKind};
 use super::source::{KeptBytes, Source};
 use std::io::Read;
-use std::sync::Arc;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, LONG_HEADER, LongHeader, PageHeader};
 use walstat_format::segment::{PAGE_BYTES, SEGMENT_BYTES, number_of};
@@ -60,7 +59,7 @@ fn look_at(index: usize, piece: &Piece) -> Option<Salvaged> {
     if in_segment != offset as u64 {
         let rest = bytes.split_off(offset);
         let kept = KeptBytes { zeros: in_segment, rest, error: None };
-        let source = Source::Kept(piece.path().into(), Arc::new(kept));
+        let source = piece.probe.source.kept(kept);
         salvaged.begin = (in_segment > 0).then_some(header.address);
         salvaged.moved = Some((source, moved(piece, offset, header.address, in_segment)));
     }

@@ -30,10 +30,11 @@ pub enum Source {
     Compressed(Arc<Path>, Codec),
     /// A file that was listed and not looked into: how it is compressed shows when it is.
     Listed(Arc<Path>),
-    /// The bytes came through a stream and are gone; the path of the stream and the member.
-    Streamed(Arc<Path>),
-    /// The bytes came through a stream and were kept.
-    Kept(Arc<Path>, Arc<KeptBytes>),
+    /// The bytes came through a stream and are gone; the path of the stream and the member, and how they were
+    /// compressed in it.
+    Streamed(Arc<Path>, Option<Codec>),
+    /// The bytes came through a stream and were kept, no longer compressed.
+    Kept(Arc<Path>, Option<Codec>, Arc<KeptBytes>),
 }
 
 /// Bytes of a stream that were kept in memory.
@@ -74,17 +75,28 @@ impl Source {
             Source::Raw(path)
             | Source::Compressed(path, _)
             | Source::Listed(path)
-            | Source::Streamed(path)
-            | Source::Kept(path, _) => path,
+            | Source::Streamed(path, _)
+            | Source::Kept(path, ..) => path,
         }
     }
 
-    /// How the file is compressed, as far as its bytes can still be read.
+    /// How the file is compressed, as far as that is known.
     pub fn codec(&self) -> Option<Codec> {
         match self {
             Source::Compressed(_, codec) => Some(*codec),
-            _ => None,
+            Source::Streamed(_, codec) | Source::Kept(_, codec, _) => *codec,
+            Source::Raw(_) | Source::Listed(_) => None,
         }
+    }
+
+    /// The same file, when its bytes have passed by.
+    pub(crate) fn streamed(&self) -> Source {
+        Source::Streamed(self.shared_path(), self.codec())
+    }
+
+    /// The same file, whose bytes were kept when they passed by.
+    pub(crate) fn kept(&self, kept: KeptBytes) -> Source {
+        Source::Kept(self.shared_path(), self.codec(), Arc::new(kept))
     }
 
     /// Whether the bytes are in a file, and can be read again.
@@ -144,8 +156,8 @@ impl Source {
                 Ok(bytes)
             }
             Source::Listed(path) => open_listed(path, from, wanted),
-            Source::Streamed(_) => Err(io::Error::other("a stream cannot be read again")),
-            Source::Kept(_, kept) => {
+            Source::Streamed(..) => Err(io::Error::other("a stream cannot be read again")),
+            Source::Kept(_, _, kept) => {
                 let mut bytes = Bytes::Read(Box::new(KeptReader { kept: kept.clone(), at: 0 }));
                 bytes.skip(from)?;
                 Ok(bytes)

@@ -15,7 +15,7 @@ use crate::input::input_kind::InputKind;
 use crate::input::names::Standing;
 use crate::input::piece::Piece;
 use crate::input::segment::Segment;
-use crate::input::source::{Bytes, Source};
+use crate::input::source::Bytes;
 use std::io::Read;
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
@@ -92,7 +92,7 @@ pub(super) fn segment_of(
         taken_for: InputKind::Copy,
         first_page: piece.probe.first_page.clone(),
         compressed: piece.probe.compressed,
-        source: Source::Streamed(piece.probe.source.shared_path()),
+        source: piece.probe.source.streamed(),
         piece: index,
     })
 }

@@ -10,6 +10,7 @@ use super::run::Run;
 use super::streamed::{self, Wanted};
 use super::timeline_switches::TimelineSwitches;
 use crate::input::archive_info::ArchiveInfo;
+use crate::input::codec::Codec;
 use crate::input::digest::Digest;
 use crate::input::discover::{Found, Stream, discover_beside};
 use crate::input::error::InputError;
@@ -63,6 +64,8 @@ struct PieceForm {
     /// What its name promises, if it says what it is: that depends on how it was packed, too.
     standing: Option<Standing>,
     compressed: bool,
+    /// How, as far as that is known.
+    codec: Option<Codec>,
     directory: usize,
     after: Option<usize>,
     first_page: Result<FirstPage, NotWal>,
@@ -284,15 +287,16 @@ impl<O: Observe> PassedForm<O> {
 
 impl PieceForm {
     fn of(piece: Piece) -> PieceForm {
-        let path = text(piece.path());
+        let (path, codec) = (text(piece.path()), piece.probe.source.codec());
         let kept = match piece.probe.source {
-            Source::Kept(_, kept) => Arc::into_inner(kept).map(KeptBytes::without_foreign_bytes),
+            Source::Kept(_, _, kept) => Arc::into_inner(kept).map(KeptBytes::without_foreign_bytes),
             _ => None,
         };
         PieceForm {
             path,
             standing: piece.name.map(|name| name.standing),
             compressed: piece.probe.compressed,
+            codec,
             directory: piece.directory,
             after: piece.after,
             first_page: piece.probe.first_page,
@@ -310,9 +314,9 @@ impl PieceForm {
             Some(kept) => {
                 // One byte after the longest segment tells that there are too many, as where it was kept.
                 let zeros = kept.zeros.min(u64::from(*SEGMENT_BYTES.end()) + 1);
-                Source::Kept(path.into(), Arc::new(KeptBytes { zeros, ..kept }))
+                Source::Kept(path.into(), self.codec, Arc::new(KeptBytes { zeros, ..kept }))
             }
-            None => Source::Streamed(path.into()),
+            None => Source::Streamed(path.into(), self.codec),
         };
         let probe = Probe {
             source,
@@ -344,12 +348,13 @@ mod tests {
             path: "0000000100000000000000FF".to_owned(),
             standing: Some(Standing::Full),
             compressed: false,
+            codec: None,
             directory: 0,
             after: None,
             first_page: Err(NotWal::Zeros),
             kept: Some(kept),
         };
-        let Source::Kept(_, kept) = form.into_piece().probe.source else { panic!("not kept") };
+        let Source::Kept(_, _, kept) = form.into_piece().probe.source else { panic!("not kept") };
         assert_eq!(kept.zeros, (1 << 30) + 1);
     }
 }

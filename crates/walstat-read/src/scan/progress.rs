@@ -44,13 +44,12 @@ mod tests {
     use crate::input::discover::discover;
     use crate::input::probe::{NotWal, Probe};
     use crate::input::problem::ProblemKind;
-    use crate::input::source::{KeptBytes, Source};
+    use crate::input::source::KeptBytes;
     use crate::scan::observer::Observer;
     use crate::scan::read::read_found;
     use crate::scan::streamed::Wanted;
     use std::num::NonZeroUsize;
     use std::path::PathBuf;
-    use std::sync::Arc;
 
     #[test]
     fn a_packed_file_that_could_not_be_looked_at_is_unpacked_when_it_is_read() {
@@ -77,8 +76,8 @@ mod tests {
         let read = |kind: io::ErrorKind| {
             let mut found = discover(&[PathBuf::from(sample)]).expect("files");
             let piece = &mut found.pieces[1];
-            let failing = Arc::new(KeptBytes::failing(kind, "no luck".into()));
-            piece.probe.source = Source::Kept(piece.path().into(), failing);
+            let failing = KeptBytes::failing(kind, "no luck".into());
+            piece.probe.source = piece.probe.source.kept(failing);
             let (one, progress) = (NonZeroUsize::MIN, Progress::default());
             read_found(found, Wanted::default(), one, &progress, &Observer::default())
         };

@@ -294,7 +294,7 @@ impl Reading<'_> {
         let Some(damage) = outcome.first_damage else { return Ok(outcome) };
         let settled = !is_being_written(plan, damage) && !was_just_written(plan, damage);
         // What came through a stream does not come again.
-        let streamed = plan.segments.iter().any(|s| matches!(s.source, Source::Streamed(_)));
+        let streamed = plan.segments.iter().any(|s| matches!(s.source, Source::Streamed(..)));
         if settled || streamed || has_lost_files(plan) {
             return Ok(outcome);
         }

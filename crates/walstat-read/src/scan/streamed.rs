@@ -208,11 +208,11 @@ impl<'a> Collector<'a> {
             Err(error) => {
                 self.progress.note_error(&path, &error);
                 let kept = KeptBytes::failing(error.kind(), error.to_string());
-                piece.probe.source = Source::Kept(path.into(), Arc::new(kept));
+                piece.probe.source = piece.probe.source.kept(kept);
                 return;
             }
         };
-        piece.probe.source = Source::Streamed(path.into());
+        piece.probe.source = piece.probe.source.streamed();
         let segment = StreamSegment {
             path: piece.path().to_owned(),
             name: piece.name.clone(),
@@ -373,7 +373,7 @@ impl<'a> Collector<'a> {
             None => item.path.clone(),
         };
         let probe = Probe {
-            source: Source::Streamed(path.into()),
+            source: Source::Streamed(path.into(), item.codec),
             compressed: item.compressed,
             raw_bytes: None,
             modified: None,
@@ -400,15 +400,13 @@ impl<'a> Collector<'a> {
                     self.progress.note_error(&path, &io::Error::new(*kind, text.clone()));
                 }
                 self.kept_bytes += kept.rest.len();
-                piece.probe.source = Source::Kept(path.into(), Arc::new(kept));
+                piece.probe.source = piece.probe.source.kept(kept);
             }
             None => {
                 let mb = KEPT_BYTES_MAX >> 20;
                 let reason = format!("no first page, and more than {mb} MB of such segments");
-                piece.probe.source = Source::Kept(
-                    path.into(),
-                    Arc::new(KeptBytes::failing(io::ErrorKind::Other, reason)),
-                );
+                let kept = KeptBytes::failing(io::ErrorKind::Other, reason);
+                piece.probe.source = piece.probe.source.kept(kept);
             }
         }
     }
