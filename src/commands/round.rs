@@ -15,6 +15,7 @@ use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::discover::Found;
+use walstat_read::input::error::InputError;
 use walstat_read::scan::round::{Round, RoundRead};
 use walstat_report::build;
 use walstat_report::model::Report;
@@ -105,8 +106,12 @@ pub fn read(
     scan.wanted.accepted_gaps = accepted_gaps;
     let paths = read::names_of(&found.paths);
     let recheck = args.round.recheck.unwrap_or_default();
-    let read = scan.count_round(found, &open.state.memory, recheck, prototype)?;
-    let RoundRead { plan, outcome, round } = read;
+    let read = scan.count_round(found, &open.state.memory, recheck, prototype);
+    // The store, or the system, gives no more: that says nothing against what was read before.
+    if matches!(read, Err(InputError::Io { .. } | InputError::Descriptors { .. })) {
+        open.state.save_unfinished();
+    }
+    let RoundRead { plan, outcome, round } = read?;
     Ok((Read { paths, plan, scanned: outcome, filters: filters.clone() }, round))
 }
 
@@ -161,4 +166,42 @@ fn verified_to(report: &Report, segment_bytes: u32) -> String {
     let problems = report.problems.iter();
     let first = problems.filter_map(|problem| place(&problem.lsn, &problem.segment)).min();
     first.map_or(end, |first| first.min(end)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+    use std::io::ErrorKind;
+    use walstat_read::input::source::{KeptBytes, Source};
+
+    /// What the system, or a store, does not give says nothing against what was read before.
+    #[test]
+    fn what_was_read_in_a_round_that_cannot_go_on_is_remembered() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/pg15-mixed");
+        let folder = tempfile::tempdir().expect("a directory");
+        let state = folder.path().join("state");
+        let words = ["walstat", "check", "--state", state.to_str().expect("UTF-8"), sample];
+        let cli = Cli::try_parse_from(words).expect("arguments");
+        let Some(Command::Check(args)) = cli.command else { panic!("not a check") };
+        let (filters, counters) = (Filters::default(), Counters::default());
+        let begin = || {
+            let open = open(&args, &filters, false).expect("a state").expect("a state");
+            let found = found(&args, Some(&open)).expect("files");
+            (open, found)
+        };
+        let (open, mut failing) = begin();
+        let count = failing.pieces.len();
+        let piece = failing.pieces.get_mut(1).expect("a second one");
+        let lacks = KeptBytes::failing(ErrorKind::OutOfMemory, "no memory".to_owned());
+        piece.probe.source = Source::Kept(piece.path().into(), None, Arc::new(lacks));
+        let read = |open: &_, found| read(&args, open, found, &filters, Vec::new(), &counters);
+        let failure = read(&open, failing).expect_err("memory is lacking");
+        assert!(failure.to_string().ends_with("no memory"), "{failure}");
+        drop(open);
+        let (open, found) = begin();
+        let (_, round) = read(&open, found).expect("all of it");
+        assert_eq!((round.known, round.read), (count - 1, 1));
+    }
 }

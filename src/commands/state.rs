@@ -66,11 +66,16 @@ impl State {
 
     /// Writes what is remembered, if the program is ended before the round is over.
     pub fn end_early(&self) {
+        self.save_unfinished();
+        self.lock.remove();
+    }
+
+    /// Writes what is remembered of a round that does not come to its end: the next one goes on from there.
+    pub fn save_unfinished(&self) {
         let is_empty = self.memory.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         if !is_empty && let Err(failure) = self.save() {
             crate::output::tell(&format!("walstat: {failure}"));
         }
-        self.lock.remove();
     }
 }
 

@@ -12,6 +12,7 @@ use proxy::{Act, Proxy, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 use store::{Kind, Store, free_port};
@@ -245,6 +246,36 @@ fn a_nightly_round_fetches_what_is_new() {
     let (all, _) = round();
     // The state lies beside it, and is no segment.
     assert_eq!(all, [newest.to_owned()].into());
+}
+
+/// It takes the two minutes for which other credentials are waited for.
+#[test]
+fn a_round_whose_credentials_expire_remembers_what_it_has_read() {
+    const READ: usize = 20;
+    let Some(store) = Store::start(Kind::S3) else { return };
+    let folder = tempfile::tempdir().expect("a directory");
+    an_hour(folder.path());
+    let bucket = store.put(folder.path());
+    let url = format!("s3://{bucket}/archive");
+    let beside = tempfile::tempdir().expect("a directory");
+    let state = beside.path().join("state");
+    let arguments = ["check", "-f", "json", "--state", state.to_str().expect("UTF-8"), &url];
+    let read = AtomicUsize::new(0);
+    let proxy = Proxy::before(store.port, move |request| {
+        let is_whole = request.object().is_some() && request.range.is_none();
+        if is_whole && read.fetch_add(1, Ordering::Relaxed) >= READ {
+            let body = "<Error><Code>ExpiredToken</Code><Message>Too old.</Message></Error>";
+            return Act::Answer(403, body.to_owned());
+        }
+        Act::Pass
+    });
+    let ran = on(&proxy.endpoint, &arguments).exits(3);
+    assert!(ran.stderr.contains("ExpiredToken"), "{}", ran.stderr);
+    let proxy = Proxy::before(store.port, |_| Act::Pass);
+    let report = on(&proxy.endpoint, &arguments).json();
+    assert_eq!(report["state"]["known_segments"], READ);
+    let (whole, _) = objects(&proxy.seen());
+    assert_eq!(report["state"]["read_segments"], whole.len());
 }
 
 /// How often each request fails before it is passed on.

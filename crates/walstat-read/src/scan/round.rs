@@ -161,6 +161,8 @@ impl Reading<'_> {
                     Some(passed) => {
                         memory.remember::<O>(task.path.clone(), task.file.clone(), passed)
                     }
+                    // It says nothing of the file, and ends the round.
+                    None if self.is_lacking(found) => {}
                     None => memory.forget(&task.path),
                 }
             }
@@ -176,6 +178,11 @@ impl Reading<'_> {
             }
             work(Partial::observer(prototype));
         });
+    }
+
+    /// Whether the system, or the store, gives no more.
+    fn is_lacking(&self, found: &Found) -> bool {
+        self.progress.fail_if_lacking().is_err() || found.fail_if_given_up().is_err()
     }
 
     /// What a file gives; `None`: it could not be read to its end, or was changed meanwhile. Such a file is
