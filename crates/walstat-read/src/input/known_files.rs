@@ -25,7 +25,7 @@ pub type KnownFiles = BTreeMap<String, KnownFile>;
 impl KnownFile {
     /// What to remember of a file; `None` unless it is a segment whose first page is whole.
     pub fn of(probe: &Probe) -> Option<KnownFile> {
-        let stamp = probe.stamp.clone().filter(|_| probe.source.is_file())?;
+        let stamp = probe.stamp.as_deref().filter(|_| probe.source.is_file())?.clone();
         let first_page = *probe.first_page.as_ref().ok()?;
         Some(KnownFile { stamp, first_page, codec: probe.source.codec() })
     }
@@ -41,7 +41,7 @@ impl KnownFile {
             compressed: self.codec.is_some(),
             raw_bytes: self.codec.is_none().then_some(metadata.bytes),
             modified: metadata.modified,
-            stamp: Some(self.stamp.clone()),
+            stamp: Some(Box::new(self.stamp.clone())),
             first_page: Ok(self.first_page),
         })
     }

@@ -36,20 +36,21 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
     let looked_at = needed.iter().filter(|index| !known.contains_key(index));
     let looked_at = looked_at.filter_map(|index| all.get(*index));
     ahead.announce(looked_at.map(|listed| (listed.path.clone(), 0, LOOK_BYTES)));
-    let mut presumed = Vec::new();
-    for (index, listed) in all.into_iter().enumerate() {
-        if needed.contains(&index) {
-            let Listed { root, path, name, .. } = listed;
-            let known = known.remove(&index);
-            let probe = known.map_or_else(|| probe(&path, &mut ahead), Ok);
-            let probe = probe.unwrap_or_else(|error| failed(&path, &error));
-            found.add_probed(root, &path, Some(name), probe);
-        } else {
-            presumed.push(listed);
-        }
+    // There may be very many: no room is kept for more.
+    found.pieces.reserve_exact(all.len());
+    for (index, listed) in all.iter().enumerate().filter(|(index, _)| needed.contains(index)) {
+        let Listed { root, path, name, .. } = listed;
+        let known = known.remove(&index);
+        let probe = known.map_or_else(|| probe(path, &mut ahead), Ok);
+        let probe = probe.unwrap_or_else(|error| failed(path, &error));
+        found.add_probed(*root, path, Some(name.clone()), probe);
     }
     let Some(geometry) = vote(&found.pieces).or(geometry) else { return };
-    presumed.iter().for_each(|listed| presume(found, listed, &geometry));
+    for (index, listed) in all.into_iter().enumerate() {
+        if !needed.contains(&index) {
+            presume(found, &listed, &geometry);
+        }
+    }
 }
 
 /// The same files with nothing looked into, but for one of those that were only listed.

@@ -70,7 +70,9 @@ pub(super) struct Lost {
 
 /// Files of one directory by how they are packed, the suffix's usual spelling (none for plain files); then by
 /// how it is spelt, with those before it; then by segment.
-type Packings = BTreeMap<Option<&'static str>, BTreeMap<String, BTreeMap<Key, String>>>;
+type Packings<'f> = BTreeMap<Option<&'static str>, Spellings<'f>>;
+/// The same of one packing.
+type Spellings<'f> = BTreeMap<String, BTreeMap<Key, &'f Piece>>;
 
 /// What suffixes say.
 #[derive(Debug, Default)]
@@ -84,7 +86,7 @@ pub(super) struct Apart {
 /// Segments that are only there under another suffix than most beside them have, or under another spelling of
 /// it (`.zstd` or `.zst.zst` for `.zst`): a `restore_command` has one. `places`: which segment each piece is.
 pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &Geometry) -> Apart {
-    let mut directories: BTreeMap<usize, Packings> = BTreeMap::new();
+    let mut directories: BTreeMap<usize, Packings<'_>> = BTreeMap::new();
     for (piece, key) in found.pieces.iter().zip(places) {
         let promises = piece.name.as_ref().is_some_and(|name| name.standing <= Standing::Unusual);
         let Some(key) = key.filter(|_| promises) else { continue };
@@ -92,7 +94,7 @@ pub(super) fn suffixed_apart(found: &Found, places: &[Option<Key>], geometry: &G
         let usual = usual_suffix(&file);
         let packings = directories.entry(piece.directory).or_default();
         let spellings = packings.entry(usual).or_default();
-        spellings.entry(suffixes(&file).to_owned()).or_default().insert(key, file);
+        spellings.entry(suffixes(&file).to_owned()).or_default().insert(key, piece);
     }
     let mut apart = Apart::default();
     for (directory, packings) in directories {
@@ -117,14 +119,16 @@ pub(super) fn hashed_apart(
     places: &[Option<Key>],
     geometry: &Geometry,
 ) -> Vec<Lost> {
-    let mut directories: BTreeMap<usize, [BTreeMap<Key, String>; 2]> = BTreeMap::new();
+    let mut directories: BTreeMap<usize, [BTreeMap<Key, &Piece>; 2]> = BTreeMap::new();
     for (piece, key) in found.pieces.iter().zip(places) {
         let (Some(name), Some(key)) = (piece.name.as_ref(), key) else { continue };
         if is_asked_for(piece) && tree_of(piece.path(), name).is_none() {
             let both = directories.entry(piece.directory).or_default();
             // Of several the first by name, in whatever order they were found.
-            let file = both[usize::from(name.sha1.is_some())].entry(*key).or_insert(piece.file());
-            *file = std::mem::take(file).min(piece.file());
+            let first = both[usize::from(name.sha1.is_some())].entry(*key).or_insert(piece);
+            if piece.file() < first.file() {
+                *first = piece;
+            }
         }
     }
     let lost = directories.values().flat_map(|[without, with]| {
@@ -132,7 +136,8 @@ pub(super) fn hashed_apart(
         let (usual, other) = if is_usual { (with, without) } else { (without, with) };
         let first = usual.keys().next().copied();
         let lost = other.iter().filter(move |(key, _)| first.is_some() && !usual.contains_key(key));
-        lost.map(move |(key, file)| {
+        lost.map(move |(key, piece)| {
+            let file = piece.file();
             let expected = if is_usual { "a name with a SHA-1" } else { "a name without a SHA-1" };
             let expected = format!("{expected}, as the others beside it have");
             let problem = missing(*key, geometry, expected, format!("only {file}"));
@@ -154,16 +159,16 @@ fn suffixes(file: &str) -> &str {
 
 /// A note on segments packed otherwise than most: there are `restore_command`s that try several packings. At
 /// either end too, where the way may have been changed: recovery without such a command ends there as well.
-fn packed_otherwise(packings: &Packings) -> Option<String> {
-    let keys = |spellings: &BTreeMap<String, BTreeMap<Key, String>>| -> BTreeSet<Key> {
+fn packed_otherwise(packings: &Packings<'_>) -> Option<String> {
+    let keys = |spellings: &Spellings<'_>| -> BTreeSet<Key> {
         spellings.values().flat_map(|files| files.keys().copied()).collect()
     };
     let counted = packings.iter().map(|(usual, spellings)| (*usual, keys(spellings)));
     let (most, there) = counted.max_by_key(|(_, keys)| keys.len())?;
     let others = packings.iter().filter(|(usual, _)| **usual != most);
     let others = others.flat_map(|(_, spellings)| spellings.values().flatten());
-    let mut others = others.filter(|(key, _)| !there.contains(key)).map(|(_, file)| file);
-    let (one, more) = (others.next()?, others.count());
+    let mut others = others.filter(|(key, _)| !there.contains(key)).map(|(_, piece)| piece);
+    let (one, more) = (others.next()?.file(), others.count());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let suffix =
         most.map_or_else(|| "without a suffix".to_owned(), |usual| format!("under .{usual}"));
@@ -190,12 +195,8 @@ pub(super) fn zstd_links(found: &Found) -> Option<String> {
 }
 
 /// Segments whose suffix is spelt otherwise than those of most others. `usual`: how it usually is.
-fn spelt_apart(
-    usual: &str,
-    mut spellings: BTreeMap<String, BTreeMap<Key, String>>,
-    geometry: &Geometry,
-) -> Vec<Lost> {
-    let count = |(spelling, files): &(&String, &BTreeMap<Key, String>)| {
+fn spelt_apart(usual: &str, mut spellings: Spellings<'_>, geometry: &Geometry) -> Vec<Lost> {
+    let count = |(spelling, files): &(&String, &BTreeMap<Key, &Piece>)| {
         (files.len(), spelling.strip_prefix('.') == Some(usual))
     };
     let most = spellings.iter().max_by_key(count).map(|(spelling, _)| spelling.clone());
@@ -203,9 +204,9 @@ fn spelt_apart(
     let there = spellings.remove(&most).unwrap_or_default();
     let first = there.keys().next().copied();
     let others = spellings.into_values().flatten();
-    let lost = others.filter(|(key, _)| !there.contains_key(key)).map(|(key, file)| {
+    let lost = others.filter(|(key, _)| !there.contains_key(key)).map(|(key, piece)| {
         let expected = format!("a file under {most}, as the others beside it");
-        let problem = missing(key, geometry, expected, format!("only {file}"));
+        let problem = missing(key, geometry, expected, format!("only {}", piece.file()));
         Lost { problem, is_laid_away: Some(key) < first }
     });
     lost.collect()

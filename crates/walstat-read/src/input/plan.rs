@@ -254,9 +254,11 @@ impl Plan {
     /// Takes the best file of each segment of the history that is followed.
     pub fn choose(&mut self) {
         let ours = self.files.iter().filter(|(key, _)| self.follows(key));
-        let mut segments: Vec<Segment> =
-            ours.filter_map(|(_, files)| files.first().cloned()).collect();
-        segments.sort_by_key(|segment| segment.number);
+        let ours = ours.filter_map(|(_, files)| files.first());
+        // There may be very many: no room is kept for more, nor for sorting. Each number is there once.
+        let mut segments = Vec::with_capacity(ours.clone().count());
+        segments.extend(ours.cloned());
+        segments.sort_unstable_by_key(|segment| segment.number);
         let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).collect();
         self.timelines = timelines.into_iter().collect();
         self.segments = segments;

@@ -36,8 +36,9 @@ pub struct Probe {
     pub raw_bytes: Option<u64>,
     /// When it was last written to, before it was looked at.
     pub modified: Option<SystemTime>,
-    /// What it was like, as far as that tells whether it is changed later.
-    pub stamp: Option<Stamp>,
+    /// What it was like, as far as that tells whether it is changed later. Of what is only listed there is
+    /// none: so it takes no room in each.
+    pub stamp: Option<Box<Stamp>>,
     /// Its first page, or why it is none.
     pub first_page: Result<FirstPage, NotWal>,
 }
@@ -109,7 +110,7 @@ pub fn probe(path: &Path, ahead: &mut Ahead) -> io::Result<Probe> {
     let mut file = ahead.open(path, 0, LOOK_BYTES)?;
     let metadata = file.metadata(path)?;
     let (raw_bytes, modified) = (metadata.bytes, metadata.modified);
-    let stamp = Some(Stamp::of(&metadata));
+    let stamp = Some(Box::new(Stamp::of(&metadata)));
     let head = read_head(&mut file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let raw = |first_page| Probe {
