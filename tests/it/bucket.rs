@@ -282,3 +282,29 @@ fn clusters_in_folders_beside_each_other_are_named_and_one_is_to_be_asked_for() 
     let problems = report["problems"].as_array().expect("problems");
     assert!(problems.iter().any(|it| it["kind"] == "other_release"), "{problems:?}");
 }
+
+/// Whatever store they are of. What this one says to requests of Azure's is that there is nothing.
+#[test]
+fn an_empty_variable_is_not_set() {
+    let folder = packed();
+    let store = Store::of(folder.path(), |_| Act::Answer);
+    let run = |url: &str, variables: &[(&str, &str)]| {
+        let mut command = command(&["--stats", "-f", "json", "--endpoint", &store.endpoint, url]);
+        finish(command.envs(variables.iter().copied()))
+    };
+    // The last segment is open.
+    let want = run("gs://wal/archive", &[]).exits(4);
+    let of_google = ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "SERVICE_ACCOUNT"];
+    for name in of_google.into_iter().chain(["GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_BEARER_TOKEN"]) {
+        let ran = run("gs://wal/archive", &[(name, "")]).exits(4);
+        assert_eq!((&ran.stdout, &ran.stderr), (&want.stdout, &want.stderr), "{name}");
+    }
+    let connection = "AccountName=acct;AccountKey=c2VjcmV0";
+    let set = ("AZURE_STORAGE_CONNECTION_STRING", connection);
+    let of_azure = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY"];
+    for name in of_azure.into_iter().chain(["AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN"]) {
+        let ran = run("az://wal/archive", &[set, (name, "")]).exits(3);
+        assert_eq!(ran.stderr, run("az://wal/archive", &[set]).stderr, "{name}");
+        assert!(ran.stderr.contains("NoSuchKey: There is none."), "{name}: {}", ran.stderr);
+    }
+}

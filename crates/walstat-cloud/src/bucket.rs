@@ -2,7 +2,7 @@
 //! what is read later is held against.
 
 use crate::contact::Contact;
-use crate::environment::{check, variables};
+use crate::environment::{check, configured, variables};
 use crate::options::options;
 use crate::reason::{Reason, scrubbed};
 use crate::url::{Scheme, Url};
@@ -12,7 +12,6 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
 use object_store::{ClientConfigKey, ObjectMeta, ObjectStore, RetryConfig};
 use std::collections::{BTreeMap, HashMap};
-use std::env::var;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -154,13 +153,17 @@ fn client(url: &Url) -> Result<Client, String> {
         object_store::Error::Generic { source, .. } => scrubbed(&source.to_string()),
         other => scrubbed(&other.to_string()),
     };
-    check(variables(url.scheme))?;
+    let variables = &variables(url.scheme);
+    check(variables)?;
     Ok(match url.scheme {
-        Scheme::S3 => both(Arc::new(s3(url)?.build().map_err(said)?)),
-        Scheme::Google => both(Arc::new(google(url)?.build().map_err(said)?)),
-        Scheme::Azure => both(Arc::new(azure(url)?.build().map_err(said)?)),
+        Scheme::S3 => both(Arc::new(s3(url, variables)?.build().map_err(said)?)),
+        Scheme::Google => both(Arc::new(google(url, variables)?.build().map_err(said)?)),
+        Scheme::Azure => both(Arc::new(azure(url, variables)?.build().map_err(said)?)),
     })
 }
+
+/// What the environment says of a store.
+type Variables = BTreeMap<String, String>;
 
 fn both<T: ObjectStore + PaginatedListStore>(client: Arc<T>) -> Client {
     (Arc::clone(&client) as _, client as _)
@@ -203,13 +206,9 @@ fn is_plain(endpoint: &str) -> bool {
 }
 
 /// `https://s3.….amazonaws.com`, or the endpoint asked for.
-fn s3(url: &Url) -> Result<AmazonS3Builder, String> {
-    let mut builder = AmazonS3Builder::new().with_bucket_name(&url.bucket).with_retry(once());
-    for (name, value) in variables(Scheme::S3) {
-        if let Ok(key) = name.to_ascii_lowercase().parse() {
-            builder = builder.with_config(key, value);
-        }
-    }
+fn s3(url: &Url, variables: &Variables) -> Result<AmazonS3Builder, String> {
+    let builder = configured(variables, AmazonS3Builder::new(), AmazonS3Builder::with_config);
+    let mut builder = builder.with_bucket_name(&url.bucket).with_retry(once());
     for (key, value) in CLIENT {
         builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
     }
@@ -225,15 +224,16 @@ fn s3(url: &Url) -> Result<AmazonS3Builder, String> {
 }
 
 /// `https://storage.googleapis.com`, or the endpoint asked for. An emulator takes no credentials.
-fn google(url: &Url) -> Result<GoogleCloudStorageBuilder, String> {
-    let mut builder =
-        GoogleCloudStorageBuilder::from_env().with_bucket_name(&url.bucket).with_retry(once());
+fn google(url: &Url, variables: &Variables) -> Result<GoogleCloudStorageBuilder, String> {
+    let builder = GoogleCloudStorageBuilder::new();
+    let builder = configured(variables, builder, GoogleCloudStorageBuilder::with_config);
+    let mut builder = builder.with_bucket_name(&url.bucket).with_retry(once());
     for (key, value) in CLIENT {
         builder = builder.with_config(GoogleConfigKey::Client(key), value);
     }
-    let emulator = var("STORAGE_EMULATOR_HOST").ok().filter(|host| !host.is_empty());
-    let emulator =
-        emulator.map(|host| if host.contains("://") { host } else { format!("http://{host}") });
+    let emulator = variables.get("STORAGE_EMULATOR_HOST");
+    let emulator = emulator
+        .map(|host| if host.contains("://") { host.clone() } else { format!("http://{host}") });
     let Some(endpoint) = options().endpoint.clone().or(emulator) else { return Ok(builder) };
     let endpoint = checked(&endpoint)?;
     let has_credentials = [
@@ -251,13 +251,14 @@ fn google(url: &Url) -> Result<GoogleCloudStorageBuilder, String> {
 
 /// `https://ACCOUNT.blob.core.windows.net`, or the endpoint asked for. The variables are those of the az
 /// command.
-fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, String> {
-    let mut builder =
-        MicrosoftAzureBuilder::from_env().with_container_name(&url.bucket).with_retry(once());
+fn azure(url: &Url, variables: &Variables) -> Result<MicrosoftAzureBuilder, String> {
+    let builder = MicrosoftAzureBuilder::new();
+    let builder = configured(variables, builder, MicrosoftAzureBuilder::with_config);
+    let mut builder = builder.with_container_name(&url.bucket).with_retry(once());
     for (key, value) in CLIENT {
         builder = builder.with_config(AzureConfigKey::Client(key), value);
     }
-    let connection = var("AZURE_STORAGE_CONNECTION_STRING").unwrap_or_default();
+    let connection = variables.get("AZURE_STORAGE_CONNECTION_STRING").map_or("", String::as_str);
     let connection: BTreeMap<&str, &str> =
         connection.split(';').filter_map(|part| part.split_once('=')).collect();
     let given = [
@@ -267,7 +268,7 @@ fn azure(url: &Url) -> Result<MicrosoftAzureBuilder, String> {
         (AzureConfigKey::Endpoint, "AZURE_STORAGE_ENDPOINT", "BlobEndpoint"),
     ];
     for (key, variable, part) in given {
-        let value = var(variable).ok().or(connection.get(part).map(|value| (*value).to_owned()));
+        let value = variables.get(variable).map(String::as_str).or(connection.get(part).copied());
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             builder = builder.with_config(key, value);
         }

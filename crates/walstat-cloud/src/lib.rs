@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `url` | `s3://BUCKET/KEY` taken apart |
 //! | `options` | what the user says: endpoint, connections |
+//! | `environment` | what the environment says: credentials, regions, accounts |
 //! | `bucket` | the client of each bucket, made of the environment once a process; what was listed in it |
 //! | `list` | what lies under a prefix |
 //! | `fetch` | a part of an object, tried again for up to a minute |

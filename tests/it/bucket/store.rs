@@ -53,17 +53,21 @@ impl Store {
     pub fn of(directory: &Path, plan: impl Fn(&Get) -> Act + Send + Sync + 'static) -> Store {
         let mut objects = Objects::new();
         add(&mut objects, "archive", directory);
+        Store::serving(move |client, all| serve(client, &objects, all, &plan))
+    }
+
+    fn serving(
+        serve: impl Fn(TcpStream, &Mutex<Vec<Get>>) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> Store {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (all, objects, plan): (_, _, Arc<Plan>) =
-            (Arc::clone(&seen), Arc::new(objects), Arc::new(plan));
+        let (all, serve) = (Arc::clone(&seen), Arc::new(serve));
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (all, objects, plan) =
-                    (Arc::clone(&all), Arc::clone(&objects), Arc::clone(&plan));
+                let (all, serve) = (Arc::clone(&all), Arc::clone(&serve));
                 // One that the client gives up is no failure of the test.
-                std::thread::spawn(move || _ = serve(client, &objects, &all, &*plan));
+                std::thread::spawn(move || _ = serve(client, &all));
             }
         });
         Store { endpoint, seen }
@@ -86,6 +90,18 @@ fn add(objects: &mut Objects, prefix: &str, directory: &Path) {
     }
 }
 
+/// The lines of a request, before its body.
+fn head(client: &mut TcpStream) -> std::io::Result<Vec<String>> {
+    let mut head = Vec::new();
+    for line in BufReader::new(client.take(1 << 16)).lines() {
+        match line? {
+            line if line.is_empty() => break,
+            line => head.push(line),
+        }
+    }
+    Ok(head)
+}
+
 /// Serves one request; then the connection ends.
 fn serve(
     mut client: TcpStream,
@@ -93,16 +109,12 @@ fn serve(
     all: &Mutex<Vec<Get>>,
     plan: &Plan,
 ) -> std::io::Result<()> {
-    let mut head = Vec::new();
-    for line in BufReader::new((&mut client).take(1 << 16)).lines() {
-        match line? {
-            line if line.is_empty() => break,
-            line => head.push(line),
-        }
-    }
+    let head = head(&mut client)?;
     let mut words = head.first().map_or("", |line| line.as_str()).split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    // Google's client encodes the slashes and dots of a key.
+    let path = path.replace("%2F", "/").replace("%2E", ".");
     let key = path.trim_start_matches("/wal").trim_start_matches('/');
     if path.starts_with("/latest/") {
         let get = Get { name: path.rsplit('/').next().unwrap_or_default().to_owned(), range: None };
