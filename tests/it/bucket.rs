@@ -283,6 +283,29 @@ fn clusters_in_folders_beside_each_other_are_named_and_one_is_to_be_asked_for() 
     assert!(problems.iter().any(|it| it["kind"] == "other_release"), "{problems:?}");
 }
 
+#[test]
+fn a_bucket_in_another_region_is_told_with_what_to_set() {
+    let answer = |status: &str, marks: &str, body: &str| {
+        let marks = format!("{marks}Content-Length: {}\r\nConnection: close\r\n", body.len());
+        format!("HTTP/1.1 {status}\r\n{marks}\r\n{body}")
+    };
+    let body = "<Error><Code>PermanentRedirect</Code><Message>Ask there.</Message></Error>";
+    let told = |answer: &str| {
+        let ran = on(&Store::saying(answer), &["check"]).exits(3);
+        let line = ran.stderr.strip_prefix(&format!("walstat: {URL}: ")).expect("the URL");
+        line.trim_end().to_owned()
+    };
+    let moved = "301 Moved Permanently";
+    let said = told(&answer(moved, "x-amz-bucket-region: eu-west-1\r\n", body));
+    let set = "the bucket is in the region eu-west-1: set AWS_REGION=eu-west-1";
+    assert_eq!(said, format!("{set}, and give the endpoint of that region"));
+    // Where it is not told, or not as a region is called.
+    for marks in ["", "x-amz-bucket-region: $(eu)\r\n"] {
+        let said = told(&answer(moved, marks, body));
+        assert_eq!(said, "is the bucket in another region? AWS_REGION says in which");
+    }
+}
+
 /// Whatever store they are of. What this one says to requests of Azure's is that there is nothing.
 #[test]
 fn an_empty_variable_is_not_set() {

@@ -5,6 +5,7 @@ use crate::contact::Contact;
 use crate::environment::{check, configured, variables};
 use crate::options::options;
 use crate::reason::{Reason, scrubbed};
+use crate::region::Connector;
 use crate::url::{Scheme, Url};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -217,6 +218,7 @@ fn s3(url: &Url, variables: &Variables) -> Result<AmazonS3Builder, String> {
     let endpoint = endpoint
         .or_else(|| set(AmazonS3ConfigKey::S3Endpoint))
         .or_else(|| set(AmazonS3ConfigKey::Endpoint));
+    let builder = builder.with_http_connector(Connector { has_endpoint: endpoint.is_some() });
     let Some(endpoint) = endpoint else { return Ok(builder) };
     let endpoint = checked(&endpoint)?;
     let builder = builder.with_allow_http(is_plain(&endpoint));

@@ -16,6 +16,7 @@
 //! | `body` | the bytes of an object in order, parts of it fetched ahead |
 //! | `patience` | how long and how often something is tried again |
 //! | `contact` | whether a store has ever answered, and when it is given up as a whole |
+//! | `region` | in which region a bucket is, where another one was asked |
 //! | `reason` | what went wrong, in one line and without secrets |
 
 #![warn(unreachable_pub)]
@@ -30,6 +31,7 @@ mod list;
 mod options;
 mod patience;
 mod reason;
+mod region;
 mod runtime;
 mod url;
 mod whole;

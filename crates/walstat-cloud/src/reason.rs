@@ -1,6 +1,7 @@
 //! What went wrong, in one line: the store's own code and message, and nothing else of its answer. An answer
 //! may repeat the request that it is to, and with it a token.
 
+use crate::region::{OtherRegion, is_name};
 use object_store::client::HttpError;
 use std::error::Error;
 use std::sync::OnceLock;
@@ -75,10 +76,16 @@ impl Reason {
         if let Some(variables) = own_credentials_in(&chain) {
             return Reason::no_credentials(&chain, variables);
         }
+        if let Some(other) = causes(error).find_map(|error| error.downcast_ref::<OtherRegion>()) {
+            return Reason::lasting(&other.to_string());
+        }
         if let Some(status) = status_in(&chain) {
             let is_expired = code_in(&chain).is_some_and(|code| EXPIRED.contains(&code.as_str()));
             let cause = if is_expired { Cause::Credentials } else { Cause::of_status(status) };
             return Reason { text: one_line(&answer_in(&chain, status)), cause };
+        }
+        if chain.iter().any(|text| text.contains(REDIRECTED)) {
+            return Reason::lasting(REGION_UNTOLD);
         }
         let cause = if causes(error).any(|error| error.is::<HttpError>()) {
             Cause::Broken
@@ -187,6 +194,11 @@ fn status_in(chain: &[String]) -> Option<u16> {
     after.get(..3)?.parse().ok()
 }
 
+/// What the crate says of a redirection to nowhere.
+const REDIRECTED: &str = "redirect without LOCATION";
+/// What is said of one that does not name the region.
+const REGION_UNTOLD: &str = "is the bucket in another region? AWS_REGION says in which";
+
 /// The code of an answer.
 fn code_in(chain: &[String]) -> Option<String> {
     element_in(chain, "Code").or_else(|| json_text(chain, "reason"))
@@ -196,10 +208,14 @@ fn code_in(chain: &[String]) -> Option<String> {
 fn answer_in(chain: &[String], status: u16) -> String {
     let message = element_in(chain, "Message").or_else(|| json_text(chain, "message"));
     let name = status_name(status);
-    match (code_in(chain), message) {
-        (Some(code), Some(message)) => format!("{code}: {message} ({name})"),
+    let code = code_in(chain);
+    let is_other = code.as_deref() == Some("AuthorizationHeaderMalformed");
+    let region = element_in(chain, "Region").filter(|region| is_other && is_name(region));
+    let hint = region.map(|region| format!(": set AWS_REGION={region}")).unwrap_or_default();
+    match (code, message) {
+        (Some(code), Some(message)) => format!("{code}: {message} ({name}){hint}"),
         (Some(one), None) | (None, Some(one)) => format!("{one} ({name})"),
-        (None, None) if status == 301 => format!("{name}: is the bucket in another region?"),
+        (None, None) if status == 301 => format!("{name}: {REGION_UNTOLD}"),
         (None, None) => name,
     }
 }
@@ -338,6 +354,24 @@ mod tests {
         // An object may be called like the service.
         let other = of("Error performing GET http://h/b/metadata.google in 1ms - no region");
         assert_eq!(other.cause, Cause::Refused);
+    }
+
+    #[test]
+    fn a_region_that_was_not_asked_is_told_as_what_to_set() {
+        let text = |text: &str| Reason::of(&generic(text)).text;
+        let said = text(
+            "Server returned non-2xx status code: 400 Bad Request: <Error>\
+             <Code>AuthorizationHeaderMalformed</Code><Message>The region 'us-east-1' is wrong.</Message>\
+             <Region>eu-west-1</Region></Error>",
+        );
+        assert!(
+            said.ends_with("is wrong. (HTTP 400 Bad Request): set AWS_REGION=eu-west-1"),
+            "{said}"
+        );
+        let said = text("Received redirect without LOCATION, this normally indicates an error");
+        assert_eq!(said, REGION_UNTOLD);
+        let moved = text("Server returned non-2xx status code: 301 Moved Permanently: ");
+        assert_eq!(moved, format!("HTTP 301 Moved Permanently: {REGION_UNTOLD}"));
     }
 
     #[test]

@@ -56,6 +56,15 @@ impl Store {
         Store::serving(move |client, all| serve(client, &objects, all, &plan))
     }
 
+    /// One that gives this answer to every request.
+    pub fn saying(answer: &str) -> Store {
+        let answer = answer.to_owned();
+        Store::serving(move |mut client, _| {
+            head(&mut client)?;
+            client.write_all(answer.as_bytes())
+        })
+    }
+
     fn serving(
         serve: impl Fn(TcpStream, &Mutex<Vec<Get>>) -> std::io::Result<()> + Send + Sync + 'static,
     ) -> Store {
