@@ -4,6 +4,7 @@ use super::archive::check;
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::{Ran, command, finish};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 fn backup() -> PathBuf {
@@ -352,26 +353,106 @@ fn a_label_whose_checkpoint_pg_control_does_not_know_is_refused() {
     assert!(sentence.contains("0/00900060, which its pg_control does not know"), "{sentence}");
 }
 
+/// Label and `pg_control` of a backup that is taken from a standby, consistent from `point` on.
+fn of_standby(point: u64) -> (Vec<u8>, Vec<u8>) {
+    let text = fs::read_to_string(label()).expect("the label");
+    // As PostgreSQL 15 has it: the field, and the checksum of all before it.
+    let mut control = fs::read(backup().join("base/global/pg_control")).expect("pg_control");
+    control[136..144].copy_from_slice(&point.to_le_bytes());
+    // It is in recovery.
+    control[16..20].copy_from_slice(&5_u32.to_le_bytes());
+    let checksum = crc32c::crc32c(&control[..288]);
+    control[288..292].copy_from_slice(&checksum.to_le_bytes());
+    (text.replace("FROM: primary", "FROM: standby").into_bytes(), control)
+}
+
+/// Within the WAL, and beyond its end.
+const POINTS: [(u64, i32); 2] = [(0x00A0_0000, 0), (0x00C0_0000, 1)];
+
 /// Where a backup of a standby is consistent, its pg_control alone says.
 #[test]
 fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
-    for (point, code) in [(0x00A0_0000_u64, 0), (0x00C0_0000, 1)] {
+    for (point, code) in POINTS {
         let folder = copied_base();
-        let path = folder.path().join("backup_label");
-        let text = fs::read_to_string(&path).expect("the label");
-        fs::write(&path, text.replace("FROM: primary", "FROM: standby")).expect("a label");
-        // As PostgreSQL 15 has it: the field, and the checksum of all before it.
-        let path = folder.path().join("global/pg_control");
-        let mut bytes = fs::read(&path).expect("pg_control");
-        bytes[136..144].copy_from_slice(&point.to_le_bytes());
-        // It is in recovery.
-        bytes[16..20].copy_from_slice(&5_u32.to_le_bytes());
-        let checksum = crc32c::crc32c(&bytes[..288]);
-        bytes[288..292].copy_from_slice(&checksum.to_le_bytes());
-        fs::write(&path, bytes).expect("pg_control");
+        let (label, control) = of_standby(point);
+        fs::write(folder.path().join("backup_label"), label).expect("a label");
+        fs::write(folder.path().join("global/pg_control"), control).expect("pg_control");
         let ran = restore(&[backup().join("archive")], folder.path()).exits(code);
         let is_short = sentence(&ran).contains("consistent from 0/00C00000 on");
         assert_eq!(is_short, code == 1, "{}", sentence(&ran));
+    }
+}
+
+/// A tar of these files, in this order.
+fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, name, *bytes).expect("a vector takes all");
+    }
+    tar.into_inner().expect("a vector takes all")
+}
+
+/// `pg_basebackup -F tar` puts it behind everything else, and `tar` where the folder has it.
+#[test]
+fn the_same_of_one_that_is_a_tar() {
+    let large = vec![7; 3_000_000];
+    for (point, code) in POINTS {
+        let (label, control) = of_standby(point);
+        let [label, control]: [(&str, &[u8]); 2] =
+            [("backup_label", &label), ("global/pg_control", &control)];
+        let rest: (&str, &[u8]) = ("base/1/1249", &large);
+        let (last, first) = (tar_of(&[label, rest, control]), tar_of(&[control, rest, label]));
+        let zstd = zstd::encode_all(last.as_slice(), 1).expect("a vector takes all");
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&last).expect("a vector takes all");
+        let gzip = gzip.finish().expect("a vector takes all");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, bytes) in [
+            ("base.tar", last),
+            ("other.tar", first),
+            ("base.tar.zst", zstd),
+            ("base.tar.gz", gzip),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).expect("a tar");
+            let ran = restore(&[backup().join("archive")], &path).exits(code);
+            let is_short = sentence(&ran).contains("consistent from 0/00C00000 on");
+            assert_eq!(is_short, code == 1, "{name}: {}", sentence(&ran));
+            let mut window = command(&["window", "-f", "json", "--backup-label"]);
+            let told = finish(window.arg(&path).arg(backup().join("archive"))).json();
+            let rows = told["window"]["backups"].as_array().cloned().unwrap_or_default();
+            let row = rows.iter().find(|row| row["consistent_from"] == format!("0/{point:08X}"));
+            let row = row.unwrap_or_else(|| panic!("{name}: {told}"));
+            assert_eq!(row["usable"], code == 0, "{name}: {row}");
+        }
+    }
+}
+
+/// Nobody restores a tar that ends before it, nor one with a broken one.
+#[test]
+fn the_tar_of_a_standbys_backup_has_its_pg_control() {
+    let (label, control) = of_standby(POINTS[0].0);
+    let mut broken = control.clone();
+    broken[40] ^= 1;
+    let (label, control): ((&str, &[u8]), (&str, &[u8])) =
+        (("backup_label", &label), ("global/pg_control", &control));
+    let whole = tar_of(&[label, ("PG_VERSION", b"15\n"), control]);
+    let tars = [
+        (whole[..whole.len() - 9000].to_vec(), "not restorable: the backup's pg_control: the tar"),
+        (
+            tar_of(&[label, ("global/pg_control", &broken)]),
+            "not restorable: the backup's pg_control: found checksum",
+        ),
+        (tar_of(&[label]), "not known to be restorable"),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("base.tar");
+    for (tar, told) in tars {
+        fs::write(&path, tar).expect("a tar");
+        let ran = restore(&[backup().join("archive")], &path).exits(1);
+        assert!(sentence(&ran).starts_with(told), "{}", sentence(&ran));
     }
 }
 

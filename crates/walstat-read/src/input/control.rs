@@ -13,7 +13,7 @@ use walstat_format::payload::checkpoint::{Checkpoint, CheckpointLayout};
 use walstat_format::version::VERSIONS;
 
 /// Length of the file; what the server uses of it is much shorter.
-const FILE_BYTES: u64 = 8192;
+pub(super) const FILE_BYTES: u64 = 8192;
 /// So often a file of a running server is read: a reader can see half of what it is writing.
 pub const TRIES: u32 = 5;
 /// Between two tries.

@@ -2,18 +2,19 @@
 //! archive keeps beside the segments. Written by `build_backup_content` of
 //! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
 
+mod in_tar;
+
 use super::control::{self, Control, ControlError};
 use super::names::file_name;
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
-use super::tar::for_each_member;
+use in_tar::Packed;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{hex_digit1, space0};
 use nom::combinator::{map_opt, map_res, opt, recognize};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 use std::io::{self, Cursor, Read};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
@@ -71,14 +72,15 @@ pub enum LabelError {
 pub struct BackupLabel {
     /// The label.
     pub label: Label,
-    /// What `pg_control` says, if the label lies in a plain backup.
+    /// What `pg_control` says, if the label lies in a plain backup, or in the tar of one that is taken from a
+    /// standby.
     pub control: Option<Control>,
     /// What is wrong with that `pg_control`: a server does not start with it.
     pub is_broken: Option<String>,
 }
 
-/// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. What
-/// else is in a tar is not looked at: it may be large.
+/// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. A tar may be
+/// large: it is read up to what has to be known of it, and no farther.
 pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
     Ok(read_told(path)?.found)
 }
@@ -104,8 +106,13 @@ pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
         return Err(LabelError::NoFile);
     }
     let name = file_name(&file);
-    let mut told = told(&text(storage::open(&file)?, &name, DEPTH_MAX)?)?;
-    match control_beside(path) {
+    let packed = unpacked(storage::open(&file)?, &name, DEPTH_MAX)?;
+    let mut told = told(&packed.text)?;
+    let control = match packed.control {
+        Ok(None) => control_beside(path),
+        in_tar => in_tar,
+    };
+    match control {
         Ok(control) => told.found.control = control,
         Err(error) => told.found.is_broken = Some(error.to_string()),
     }
@@ -135,39 +142,25 @@ const BACKUP_LABEL: &str = "backup_label";
 /// How deep the label may be packed: in a compressed tar.
 const DEPTH_MAX: usize = 2;
 
-/// The text of a label, decoded, out of its tar.
-fn text(mut reader: impl Read, name: &str, depth: usize) -> Result<String, LabelError> {
+/// A label, decoded, out of its tar.
+fn unpacked(mut reader: impl Read, name: &str, depth: usize) -> Result<Packed, LabelError> {
     let head = read_head(&mut reader)?;
     let content = recognise(&head, name);
     let reader = Cursor::new(head).chain(reader);
     match content {
         Content::Compressed(codec) if depth > 0 => {
-            text(&mut *codec.decoder(reader)? as &mut dyn Read, "", depth - 1)
+            unpacked(&mut *codec.decoder(reader)? as &mut dyn Read, "", depth - 1)
         }
-        Content::Tar if depth > 0 => member(reader),
+        Content::Tar if depth > 0 => in_tar::read(reader),
         Content::Encrypted(encryption) => Err(LabelError::Encrypted(encryption.name())),
-        _ => plain(reader),
+        _ => Ok(Packed::label(plain(reader)?)),
     }
 }
 
-fn plain(reader: impl Read) -> Result<String, LabelError> {
+fn plain(reader: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The label in a tar of a base backup.
-fn member(reader: impl Read) -> Result<String, LabelError> {
-    let mut found = None;
-    for_each_member(reader, |member| {
-        let inner = member.path.strip_prefix(".").unwrap_or(&member.path);
-        if inner != Path::new(BACKUP_LABEL) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        found = Some(plain(member.bytes));
-        Ok(ControlFlow::Break(()))
-    })?;
-    found.unwrap_or(Err(LabelError::NoMember))
 }
 
 /// Reads the text of a label.
@@ -243,7 +236,12 @@ fn control_beside(label: &Path) -> Result<Option<Control>, ControlError> {
     if !storage::exists(&control::path(&directory)) {
         return Ok(None);
     }
-    match control::read(&directory) {
+    as_known(control::read(&directory))
+}
+
+/// A `pg_control`; `None` where it is of a release that is not read.
+fn as_known(read: Result<Control, ControlError>) -> Result<Option<Control>, ControlError> {
+    match read {
         Err(ControlError::Version(_) | ControlError::ByteSwapped) => Ok(None),
         result => result.map(Some),
     }
