@@ -10,6 +10,7 @@ mod forged;
 mod level;
 mod order;
 mod packing;
+mod prepared;
 mod reach;
 mod recovered;
 mod salvage;

@@ -80,6 +80,7 @@ pub mod time_search;
 pub mod time_span;
 pub mod totals;
 mod transaction;
+pub mod two_phase;
 mod unused;
 pub mod update;
 pub mod vacuum;

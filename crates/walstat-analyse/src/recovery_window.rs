@@ -5,6 +5,7 @@
 //! noted which matches lie between the places where backups are consistent: the first and the last of those
 //! are enough.
 
+use super::two_phase::{Standing, TwoPhase};
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -51,6 +52,8 @@ pub struct Match {
     pub switch: bool,
     /// The transaction that it ends.
     pub ends: Option<u32>,
+    /// How replay stands when recovery stops at it.
+    pub standing: Standing,
 }
 
 impl Target {
@@ -66,6 +69,11 @@ impl Target {
     /// What lies before this has been replayed when recovery stops at a record.
     pub fn stops_at(&self, place: &Match) -> Lsn {
         if self.is_before() { place.lsn } else { place.end }
+    }
+
+    /// When recovery stops at a record, those are replayed that begin before this.
+    fn replayed_before(&self, place: &Match) -> Lsn {
+        if self.is_before() { place.lsn } else { Lsn(place.lsn.0.saturating_add(1)) }
     }
 
     fn matches(&self, record: &Record<'_>, end: Option<&Ended>) -> bool {
@@ -161,6 +169,7 @@ pub struct RecoveryWindow {
     timelines: Vec<TimelineEnds>,
     restore_points: Vec<PlacedRestorePoint>,
     story: XidStory,
+    two_phase: TwoPhase,
 }
 
 impl RecoveryWindow {
@@ -178,6 +187,11 @@ impl RecoveryWindow {
     /// All restore points, in WAL order.
     pub fn restore_points(&self) -> &[PlacedRestorePoint] {
         &self.restore_points
+    }
+
+    /// Where a hot standby reads the states of prepared transactions.
+    pub fn two_phase(&self) -> &TwoPhase {
+        &self.two_phase
     }
 
     /// What the WAL says of the transaction that is the target.
@@ -246,10 +260,16 @@ impl RecoveryWindow {
         if let (Some(ended), Some(now)) = (ended, self.timelines.last_mut()) {
             now.add(record.lsn, ended);
         }
-        let switch = record.header.is_switch();
-        let ends = ended.map(|ended| ended.xid);
-        let place = Match { lsn: record.lsn, end: record.end.aligned(), switch, ends };
-        if self.target.as_ref().is_some_and(|target| target.matches(record, ended)) {
+        let before = self.two_phase.standing();
+        self.two_phase.take(record);
+        if let Some(target) = self.target.as_ref().filter(|it| it.matches(record, ended)) {
+            let place = Match {
+                lsn: record.lsn,
+                end: record.end.aligned(),
+                switch: record.header.is_switch(),
+                ends: ended.map(|ended| ended.xid),
+                standing: if target.is_before() { before } else { self.two_phase.standing() },
+            };
             self.push(Item::Matches { first: place, last: place });
         }
     }
@@ -337,8 +357,19 @@ impl Observe for RecoveryWindow {
         }
     }
 
-    fn merge(&mut self, later: RecoveryWindow) {
+    fn merge(&mut self, mut later: RecoveryWindow) {
+        if let Some(target) = &self.target {
+            let mut inherited = self.two_phase.inherited(&later.two_phase);
+            for item in &mut later.items {
+                let Item::Matches { first, last } = item else { continue };
+                for place in [first, last] {
+                    let replayed = target.replayed_before(place);
+                    place.standing = inherited.known(replayed, place.standing);
+                }
+            }
+        }
         later.items.into_iter().for_each(|item| self.push(item));
+        self.two_phase.merge(later.two_phase);
         let mut timelines = later.timelines.into_iter();
         match (self.timelines.last_mut(), timelines.next()) {
             (Some(now), Some(first)) if first.timeline.is_none() => now.join(first),

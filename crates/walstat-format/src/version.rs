@@ -86,6 +86,9 @@ pub struct RecoverySettings {
     pub file: &'static str,
     /// Whether there is `recovery_target_lsn` (10+).
     pub has_lsn: bool,
+    /// Whether the state of a prepared transaction is read from the WAL once more where recovery ends (10+);
+    /// before, redo of `PREPARE` writes it to a file.
+    pub reads_prepared: bool,
     /// Whether a server that does not come to its target fails (13+); else it opens after all of the WAL.
     pub fails_short_of_target: bool,
 }
@@ -94,6 +97,7 @@ const fn recovery(index: usize) -> RecoverySettings {
     RecoverySettings {
         file: if index >= Release::V12 as usize { "postgresql.conf" } else { "recovery.conf" },
         has_lsn: index >= Release::V10 as usize,
+        reads_prepared: index >= Release::V10 as usize,
         fails_short_of_target: index >= Release::V13 as usize,
     }
 }

@@ -3,6 +3,7 @@
 //! [`walstat_analyse::recovery_window`]; whether a backup can be restored is [`super::restore`]'s.
 
 mod reachable;
+mod two_phase;
 
 use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
@@ -127,27 +128,35 @@ fn backups(question: &Question<'_>) -> Vec<(Judged, BackupRow)> {
             *known = Some(label);
         }
     }
-    told.into_iter().map(|((start, _), label)| judged(start, label, wal)).collect()
+    told.into_iter().map(|((start, _), label)| judged(start, label, question)).collect()
 }
 
-fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, BackupRow) {
+fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Judged, BackupRow) {
+    let wal = &question.wal;
     let found = told.map(|told| &told.found);
     let backup = found.map_or_else(|| Backup::from_lsn(start), |found| Backup::of(found.clone()));
     // No record ends a backup that is taken from a standby.
-    let mut ends =
-        wal.backups.ends.iter().filter(|_| backup.label.is_none_or(|it| !it.from_standby));
-    let in_wal = ends.find(|end| end.start == start).map(|end| end.end);
+    let is_primarys = backup.label.is_none_or(|it| !it.from_standby);
+    let mut in_wal = wal.backups.ends.iter().filter(|_| is_primarys);
+    let in_wal = in_wal.find(|end| end.start == start).map(|end| end.end);
     let stop = consistent_from(&backup, wal);
     let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
     let early = unsearched(&backup, wal);
     let begins = can_begin(&backup, wal)
         .and_then(|()| latest(&backup, wal.plan))
         .and_then(|()| findable(&backup, wal));
-    let why_not = begins.and_then(|()| consistent(&backup, wal, reaches)).err();
+    let ends = two_phase::ends_hot_standby(question, start).filter(|(place, _)| *place < reaches);
+    let is_early = |place: &Lsn| stop.is_some_and(|stop| *place < stop);
+    let unopened = ends.as_ref().filter(|(place, _)| is_early(place)).map(|(_, why)| why.clone());
+    let why_not = begins
+        .and_then(|()| unopened.map_or(Ok(()), |why| Err(format!("not restorable: {why}"))))
+        .and_then(|()| consistent(&backup, wal, reaches))
+        .err();
     // A target before the place is reached all the same, and the end of the WAL is not.
     let fatal = broken.filter(|problem| is_fatal(problem, wal.plan));
     let fatal = fatal.map(|problem| ends_with_fatal(problem, reaches));
-    let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(fatal);
+    let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
+    let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(fatal);
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),
@@ -163,6 +172,10 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
     let (reaches, broken) = match early.and_then(|early| Some((early.leaves(wal.plan)?, early))) {
         Some((left, early)) if left < reaches => (left, Some(early.told())),
+        _ => (reaches, broken),
+    };
+    let (reaches, broken) = match ends {
+        Some((place, why)) if place < reaches => (place, Some(why)),
         _ => (reaches, broken),
     };
     let clock = || wal.reach.before(stop.unwrap_or(start)).and_then(|point| rfc3339(point.time?));

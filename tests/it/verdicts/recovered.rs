@@ -10,11 +10,11 @@ use std::path::Path;
 use tempfile::TempDir;
 
 /// The number of the first segment.
-const FIRST: u64 = 5;
-const SEGMENT: u64 = 1 << 20;
+pub(super) const FIRST: u64 = 5;
+pub(super) const SEGMENT: u64 = 1 << 20;
 
 /// Timeline 1, up to the beginning of a segment, or into its middle.
-fn timeline_1(segments: u64, is_into: bool) -> Wal {
+pub(super) fn timeline_1(segments: u64, is_into: bool) -> Wal {
     let mut wal = Wal::new(Form::of("15"), FIRST);
     (0..segments).for_each(|_| wal.leave_in_segment(0));
     if is_into {
@@ -24,12 +24,12 @@ fn timeline_1(segments: u64, is_into: bool) -> Wal {
 }
 
 /// So many records, of 9 kB.
-fn write(wal: &mut Wal, records: usize) {
+pub(super) fn write(wal: &mut Wal, records: usize) {
     (0..records).for_each(|_| _ = wal.add(&Rec::sized(9000)));
 }
 
 /// A timeline that leaves another one where that stands, and ends with a whole segment.
-fn promoted(wal: &Wal, from: u32, to: u32) -> Wal {
+pub(super) fn promoted(wal: &Wal, from: u32, to: u32) -> Wal {
     let mut wal = wal.clone();
     wal.form.timeline = to;
     wal.add(&Rec::begins(to, from));
@@ -39,14 +39,14 @@ fn promoted(wal: &Wal, from: u32, to: u32) -> Wal {
 }
 
 /// Writes all segments of a timeline, from that of `begin` on.
-fn store(wal: &Wal, begin: u64, directory: &Path) {
+pub(super) fn store(wal: &Wal, begin: u64, directory: &Path) {
     let disk = wal.clone().finish();
     let numbers: Vec<u64> = disk.files.keys().copied().collect();
     let own = numbers.iter().filter(|number| **number >= begin / SEGMENT);
     own.for_each(|number| disk.write_segment(directory, *number));
 }
 
-fn history(directory: &Path, timeline: u32, ancestors: &[(u32, u64)]) {
+pub(super) fn history(directory: &Path, timeline: u32, ancestors: &[(u32, u64)]) {
     let line = |(timeline, end): &(u32, u64)| format!("{timeline}\t0/{end:X}\tx\n");
     let text: String = ancestors.iter().map(line).collect();
     put(directory, &format!("{timeline:08X}.history"), text.as_bytes());

@@ -42,6 +42,16 @@ impl Lineage {
         self.stages.iter().rev().find(begun).map_or(0, |stage| stage.timeline)
     }
 
+    /// The same of a server that has come to `timeline` only and knows nothing of those after it: where it
+    /// looks for a segment once more (`XLogReadDetermineTimeline` in
+    /// `src/backend/access/transam/xlogutils.c`).
+    pub fn of_file_until(&self, timeline: u32, number: u64, segment_bytes: u32) -> u32 {
+        let until = self.stages.iter().position(|stage| stage.timeline == timeline);
+        let begun = |stage: &&Stage| stage.begin.0 / u64::from(segment_bytes) <= number;
+        let stages = self.stages.iter().take(until.map_or(usize::MAX, |last| last + 1));
+        stages.rev().find(begun).map_or(0, |stage| stage.timeline)
+    }
+
     /// The timeline of the page at `lsn`: the page in which a timeline begins still names the older
     /// one.
     pub fn of_page(&self, lsn: Lsn) -> u32 {
@@ -190,6 +200,10 @@ mod tests {
         let lineage = Lineage::of(3, &histories());
         let files = [0, 1, 2, 3, 4, 5].map(|number| lineage.of_file(number, MB as u32));
         assert_eq!(files, [1, 1, 2, 2, 3, 3]);
+        let files = [1, 2, 3, 4].map(|number| lineage.of_file_until(1, number, MB as u32));
+        assert_eq!(files, [1; 4]);
+        let files = [1, 2, 3, 4].map(|number| lineage.of_file_until(2, number, MB as u32));
+        assert_eq!(files, [1, 2, 2, 2]);
         assert!(!lineage.has(4));
         assert_eq!(lineage.begin(), Lsn(4 * MB));
     }

@@ -1,5 +1,6 @@
 //! Whether recovery stops at a target instead of failing, and why not.
 
+use super::two_phase::{Lost, lost};
 use super::{Judged, Question, gaps};
 use crate::build::rfc3339;
 use crate::model::window::{GapRow, TargetRow};
@@ -15,6 +16,8 @@ enum Stop {
     TooEarly(Match),
     /// It does not come as far as this one.
     TooFar(Match),
+    /// It stops at this one, and the server does not open.
+    NotOpened(Match, Lost),
     /// No record after the backup's start matches.
     Never,
 }
@@ -30,7 +33,7 @@ pub(super) fn judge(
     let usable: Vec<&Judged> =
         backups.iter().copied().filter(|backup| backup.why_not.is_none()).collect();
     let stops: Vec<(&Judged, Stop)> =
-        usable.iter().map(|backup| (*backup, stop(question.noted, backup))).collect();
+        usable.iter().map(|backup| (*backup, stop(question, backup))).collect();
     let reached = stops.iter().filter_map(|(backup, stop)| match stop {
         Stop::At(place) => Some((*backup, *place, has_later(question, backup, target))),
         _ => None,
@@ -87,13 +90,16 @@ fn stops_before(question: &Question<'_>, target: &Target, place: &Match) -> Lsn 
     }
 }
 
-fn stop(noted: &RecoveryWindow, backup: &Judged) -> Stop {
+fn stop(question: &Question<'_>, backup: &Judged) -> Stop {
     let Judged { start, consistent, stop, .. } = backup;
-    match noted.stop(*start, consistent.unwrap_or(*start)) {
+    match question.noted.stop(*start, consistent.unwrap_or(*start)) {
         None => Stop::Never,
         Some(Err(place)) => Stop::TooEarly(place),
         Some(Ok(place)) if place.end > *stop => Stop::TooFar(place),
-        Some(Ok(place)) => Stop::At(place),
+        Some(Ok(place)) => match lost(question, *start, &place.standing) {
+            Some(lost) => Stop::NotOpened(place, lost),
+            None => Stop::At(place),
+        },
     }
 }
 
@@ -154,6 +160,13 @@ fn why_not(
             None => "no backup is known: --backup-label names one".to_owned(),
         };
     };
+    let unopened = stops.iter().rev().find_map(|(_, stop)| match stop {
+        Stop::NotOpened(place, lost) => Some(lost.at_the_end(place.lsn)),
+        _ => None,
+    });
+    if let Some(why) = unopened {
+        return why;
+    }
     let far = stops.iter().rev().find_map(|(backup, stop)| match stop {
         Stop::TooFar(place) => Some((*backup, *place)),
         _ => None,

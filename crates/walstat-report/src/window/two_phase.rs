@@ -1,0 +1,77 @@
+//! Prepared transactions whose state a server does not find where it reads it once more: it looks in `pg_wal`
+//! for the segment of the timeline that it has come to, and in the segment in which a newer timeline begins
+//! `restore_command` has given it the file of that one (`XLogFileReadAnyTLI` in
+//! `src/backend/access/transam/xlogrecovery.c`). Then it ends: `requested WAL segment pg_wal/… has already been
+//! removed`.
+
+use super::Question;
+use walstat_analyse::two_phase::{Prepared, Standing};
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+
+/// A prepared transaction whose state is not found.
+pub(super) struct Lost {
+    prepared: Prepared,
+    /// The file that the server looks for.
+    wanted: SegmentName,
+    /// The one that it has.
+    found: SegmentName,
+}
+
+/// The last transaction that is prepared where replay stands, if its state is not found. What was prepared
+/// before the backup's `start` lies in a file of the backup.
+pub(super) fn lost(question: &Question<'_>, start: Lsn, standing: &Standing) -> Option<Lost> {
+    let plan = question.wal.plan;
+    let prepared = standing.prepared.filter(|prepared| prepared.lsn >= start)?;
+    plan.version().recovery.reads_prepared.then_some(())?;
+    let timeline = standing.timeline.unwrap_or_else(|| plan.lineage.of_page(start));
+    let bytes = plan.geometry.segment_bytes;
+    let number = |lsn: u64| lsn / u64::from(bytes);
+    let segments = number(prepared.lsn.0)..=number(prepared.end.0.saturating_sub(1));
+    let mut files = plan.segments.iter().filter(|segment| segments.contains(&segment.number));
+    files.find_map(|file| {
+        let wanted = plan.lineage.of_file_until(timeline, file.number, bytes);
+        (wanted != file.timeline).then(|| Lost {
+            prepared,
+            wanted: SegmentName::new(wanted, file.number, bytes),
+            found: SegmentName::new(file.timeline, file.number, bytes),
+        })
+    })
+}
+
+/// Where a hot standby ends that is restored from a backup, and why.
+pub(super) fn ends_hot_standby(question: &Question<'_>, start: Lsn) -> Option<(Lsn, String)> {
+    let readings = question.noted.two_phase().readings().iter();
+    let mut after = readings.filter(|reading| reading.lsn >= start);
+    after.find_map(|reading| {
+        let lost = lost(question, start, &reading.standing)?;
+        let Lost { wanted, .. } = lost;
+        let told = format!(
+            "redo of the shutdown checkpoint at {} ends a hot standby with FATAL: {}; hot_standby = off, or \
+             {wanted} copied into pg_wal, gets past it",
+            reading.lsn,
+            lost.told()
+        );
+        Some((reading.lsn, told))
+    })
+}
+
+impl Lost {
+    /// Why it is not found.
+    fn told(&self) -> String {
+        let Lost { prepared: Prepared { xid, lsn, .. }, wanted, found } = self;
+        format!(
+            "transaction {xid}, prepared at {lsn}, is read again from pg_wal/{wanted}, where restore_command \
+             has put {found} only"
+        )
+    }
+
+    /// That a server which stops at a place does not open there.
+    pub(super) fn at_the_end(&self, place: Lsn) -> String {
+        let Lost { wanted, .. } = self;
+        format!(
+            "it would stop at {place}, and end there with FATAL: {}; with {wanted} copied into pg_wal it opens",
+            self.told()
+        )
+    }
+}

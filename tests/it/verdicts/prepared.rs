@@ -1,0 +1,173 @@
+//! Recovery with a transaction that is prepared in the segment in which a newer timeline begins: a server reads
+//! its state once more, from the file of the older timeline, which `restore_command` was not asked for.
+
+use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
+use crate::common::builder::{Form, Wal};
+use crate::common::record::Rec;
+use crate::support::{command, finish};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+use walstat_format::lsn::Lsn;
+use walstat_format::rmgr::{TRANSACTION, XLOG};
+
+/// `PREPARE TRANSACTION` of this transaction, without a name.
+fn prepare(xid: u32) -> Rec {
+    let mut record = Rec { xid, ..Rec::new(TRANSACTION, 0x10, 72) };
+    record.main.fill(0);
+    record.main[8..12].copy_from_slice(&xid.to_le_bytes());
+    record
+}
+
+/// `COMMIT PREPARED` of it.
+fn commit_prepared(xid: u32) -> Rec {
+    let mut record = Rec { xid: 0, ..Rec::new(TRANSACTION, 0xB0, 16) };
+    record.main[8..12].copy_from_slice(&0x10_u32.to_le_bytes());
+    record.main[12..16].copy_from_slice(&xid.to_le_bytes());
+    record
+}
+
+/// Begins a backup that ends at once; where it begins.
+fn back_up(wal: &mut Wal) -> Lsn {
+    let start = wal.next();
+    let mut end = Rec { xid: 0, ..Rec::new(XLOG, 0x50, 8) };
+    end.main.copy_from_slice(&start.0.to_le_bytes());
+    wal.add(&end);
+    start
+}
+
+/// `XLOG/END_OF_RECOVERY`, with which a timeline begins where a server was promoted.
+fn end_of_recovery(timeline: u32, before: u32) -> Rec {
+    let mut record = Rec { xid: 0, ..Rec::new(XLOG, 0x90, 16) };
+    record.main[8..12].copy_from_slice(&timeline.to_le_bytes());
+    record.main[12..16].copy_from_slice(&before.to_le_bytes());
+    record
+}
+
+/// An archive of timeline 1, which goes on, and of timeline 2, which leaves it where it stands.
+fn archive(fork: &Wal, newer: &Wal) -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut older = fork.clone();
+    write(&mut older, 150);
+    older.switch();
+    store(&older, 0, directory.path());
+    store(newer, fork.at(), directory.path());
+    history(directory.path(), 2, &[(1, fork.at())]);
+    directory
+}
+
+fn window(directory: &Path, words: &[&str]) -> Value {
+    let mut call = command(&["window", "-f", "json", "--as", "archive"]);
+    finish(call.args(words).arg(directory)).json()["window"].clone()
+}
+
+/// Whether an LSN can be reached, and why or why not.
+fn reached(directory: &Path, lsn: Lsn, words: &[&str]) -> (bool, String) {
+    let target = lsn.to_string();
+    let row = window(directory, &[&["--target", &target], words].concat())["target"].clone();
+    let why = row["why"].as_str().expect("a reason").to_owned();
+    (row["reachable"].as_bool().expect("a verdict"), why)
+}
+
+#[test]
+fn the_state_of_a_prepared_transaction_is_looked_for_in_the_file_of_its_timeline() {
+    let mut wal = timeline_1(1, true);
+    back_up(&mut wal);
+    let at = wal.add(&prepare(701));
+    let target = wal.add(&Rec::data(40));
+    let ended = wal.clone();
+    write(&mut wal, 5);
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    let [older, newer] = [1, 2].map(|timeline| format!("{timeline:08X}00000000{:08X}", FIRST + 1));
+    let (is_reached, why) = reached(directory.path(), target, &[]);
+    let told = format!(
+        "transaction 701, prepared at {at}, is read again from pg_wal/{older}, where restore_command has put \
+         {newer} only"
+    );
+    assert!(!is_reached && why.contains(&told), "{why}");
+    assert!(why.contains("on timeline 1 it can be reached (-t 1)"), "{why}");
+    let (is_reached, why) = reached(directory.path(), target, &["-t", "1"]);
+    assert!(is_reached, "{why}");
+    // Neither before it is prepared nor after it has ended, and not the file of another segment.
+    let (is_reached, why) = reached(directory.path(), at, &["--target-exclusive"]);
+    assert!(is_reached, "{why}");
+    let mut wal = ended;
+    let end = wal.add(&commit_prepared(701));
+    let target = wal.add(&Rec::data(40));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    assert!(reached(directory.path(), target, &[]).0 && reached(directory.path(), end, &[]).0);
+    assert!(!reached(directory.path(), end, &["--target-exclusive"]).0);
+    let mut wal = timeline_1(1, true);
+    back_up(&mut wal);
+    wal.add(&prepare(701));
+    wal.leave_in_segment(0);
+    let target = wal.add(&Rec::data(40));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    assert!(reached(directory.path(), target, &[]).0, "of an earlier segment");
+}
+
+/// It lies in a file of a backup that begins after it.
+#[test]
+fn what_was_prepared_before_the_backup_is_found() {
+    let mut wal = timeline_1(1, true);
+    wal.add(&prepare(701));
+    back_up(&mut wal);
+    let target = wal.add(&Rec::data(40));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    let (is_reached, why) = reached(directory.path(), target, &[]);
+    assert!(is_reached, "{why}");
+}
+
+/// The record goes on in the segment in which the newer timeline begins. Whichever thread reads it.
+#[test]
+fn the_end_of_a_state_may_be_what_is_missing() {
+    let mut wal = timeline_1(3, true);
+    back_up(&mut wal);
+    wal.leave_in_segment(48);
+    wal.add(&prepare(701));
+    let target = wal.add(&Rec::data(40));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    for threads in ["-j1", "-j4"] {
+        let (is_reached, why) = reached(directory.path(), target, &[threads]);
+        assert!(!is_reached && why.contains("transaction 701"), "{threads}: {why}");
+    }
+}
+
+/// Where a timeline begins with a checkpoint, a hot standby reads all states before it has come to it.
+#[test]
+fn a_hot_standby_ends_at_a_shutdown_checkpoint() {
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    wal.add(&prepare(701));
+    let fork = wal.next();
+    let by_checkpoint = promoted(&wal, 1, 2);
+    let mut by_promotion = wal.clone();
+    by_promotion.form.timeline = 2;
+    by_promotion.add(&end_of_recovery(2, 1));
+    write(&mut by_promotion, 150);
+    by_promotion.switch();
+    let late = Lsn((FIRST + 1) * SEGMENT + SEGMENT / 2);
+    for (newer, is_well) in [(by_checkpoint, false), (by_promotion, true)] {
+        let directory = archive(&wal, &newer);
+        let (is_reached, why) = reached(directory.path(), late, &[]);
+        assert_eq!(is_reached, is_well, "{why}");
+        let backup = window(directory.path(), &[])["backups"][0].clone();
+        assert_eq!(backup["start_lsn"], start.to_string());
+        assert_eq!(backup["usable"], is_well, "{backup}");
+        let told = format!("redo of the shutdown checkpoint at {fork} ends a hot standby");
+        let why_not = backup["why"].as_str().unwrap_or_default();
+        assert_eq!(why.contains(&told) && why_not.contains(&told), !is_well, "{why}, {why_not}");
+    }
+}
+
+/// Redo of `PREPARE` wrote the state to a file.
+#[test]
+fn before_10_nothing_is_read_again() {
+    let mut wal = Wal::new(Form::of("9.6"), FIRST);
+    write(&mut wal, 10);
+    back_up(&mut wal);
+    wal.add(&prepare(701));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    let backup = window(directory.path(), &[])["backups"][0].clone();
+    assert_eq!(backup["usable"], true, "{backup}");
+}
