@@ -14,6 +14,10 @@ use walstat_read::scan::observe::Observe;
 /// last one that begins in it. No segment is smaller, so each has a point at its end; and a run has none of
 /// its own where it ends, which would depend on how the WAL was divided.
 const STEP_BITS: u32 = 20;
+/// Before so many records that recovery may end at and that begin in the same 1 MB there is a point. A server
+/// writes a handful; of more, those that follow have the one before them in common. Segments are not shorter,
+/// so it does not matter either how the WAL was divided.
+const ENDS_MAX: u32 = 64;
 
 /// Where replay stands after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +39,9 @@ pub struct ReplayPoints {
     last: Option<ReplayPoint>,
     /// When the last transaction ended.
     time: Option<Time>,
+    /// In which 1 MB the last record begins that recovery may end at, and how many do there.
+    #[serde(skip)]
+    ends: (u64, u32),
 }
 
 /// When a transaction ended, of a record of one. A call of its own, so that the loop over all records keeps
@@ -80,7 +87,8 @@ impl Observe for ReplayPoints {
             return;
         }
         let is_next = self.last.as_ref().is_some_and(next);
-        self.note(end, header.is_switch(), is_next || may_end_recovery(header));
+        let is_end = may_end_recovery(header) && self.is_one_of_few(record.lsn);
+        self.note(end, header.is_switch(), is_next || is_end);
     }
 
     fn lost(&mut self, _: Range<Lsn>) {
@@ -96,6 +104,9 @@ impl Observe for ReplayPoints {
         self.points.extend(later.points.into_iter().map(known));
         self.last = later.last.map(known).or(self.last);
         self.time = later.time.or(self.time);
+        if later.ends.1 > 0 {
+            self.ends = later.ends;
+        }
     }
 }
 
@@ -107,6 +118,14 @@ impl ReplayPoints {
             self.points.extend(self.last);
         }
         self.last = Some(ReplayPoint { end, time: self.time, switch });
+    }
+
+    /// Takes note of a record that recovery may end at; whether there is a point before it.
+    fn is_one_of_few(&mut self, lsn: Lsn) -> bool {
+        let step = lsn.0 >> STEP_BITS;
+        let before = if self.ends.0 == step { self.ends.1 } else { 0 };
+        self.ends = (step, before.saturating_add(1));
+        before < ENDS_MAX
     }
 
     /// Where replay stands after the last record that ends at `lsn` or before.
@@ -141,6 +160,20 @@ mod tests {
         assert_eq!(before(0x30_0000), Some(0x30_0000));
         assert_eq!(before(0x40_0000), Some(0x35_0000));
         assert_eq!(before(0x10_0000), None);
+    }
+
+    #[test]
+    fn of_very_many_records_that_recovery_may_end_at_few_have_a_point() {
+        let mut points = ReplayPoints::default();
+        for at in 0..(3_u64 << STEP_BITS) / 128 {
+            let is_end = points.is_one_of_few(Lsn(at * 128));
+            points.note(Lsn((at + 1) * 128), false, is_end);
+        }
+        assert_eq!(points.points.len(), 3 * ENDS_MAX as usize - 1);
+        let in_the_second = points.before(Lsn((1 << STEP_BITS) + 5 * 128));
+        assert_eq!(in_the_second.map(|point| point.end), Some(Lsn((1 << STEP_BITS) + 5 * 128)));
+        let beyond = points.before(Lsn((2 << STEP_BITS) - 128)).map(|point| point.end.0);
+        assert_eq!(beyond, Some((1 << STEP_BITS) + 63 * 128));
     }
 
     #[test]
