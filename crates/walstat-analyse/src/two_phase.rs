@@ -164,8 +164,8 @@ impl TwoPhase {
         place.is_some_and(|place| self.pending.remove(&place).is_some())
     }
 
-    /// Notes a shutdown checkpoint. One at which nothing seen is prepared matters only before all others: what
-    /// was prepared earlier is then in another segment, or in the record that goes on at the beginning.
+    /// Notes a shutdown checkpoint. One at which nothing seen is prepared matters only before all others:
+    /// what was prepared earlier is in another segment, or in the record that goes on at the beginning.
     fn read(&mut self, reading: Reading) {
         let prepared = reading.standing.prepared;
         let last = self.readings.last_chunk::<2>().map_or(&self.readings[..], |two| &two[..]);

@@ -1,5 +1,5 @@
-//! Recovery with a transaction that is prepared in the segment in which a newer timeline begins: a server reads
-//! its state once more, from the file of the older timeline, which `restore_command` was not asked for.
+//! Recovery with a transaction that is prepared in the segment in which a newer timeline begins: a server
+//! reads its state once more, from the file of the older timeline, which `restore_command` was not asked for.
 
 use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
 use crate::common::builder::{Form, Wal};

@@ -1,8 +1,8 @@
 //! Prepared transactions whose state a server does not find where it reads it once more: it looks in `pg_wal`
 //! for the segment of the timeline that it has come to, and in the segment in which a newer timeline begins
 //! `restore_command` has given it the file of that one (`XLogFileReadAnyTLI` in
-//! `src/backend/access/transam/xlogrecovery.c`). Then it ends: `requested WAL segment pg_wal/… has already been
-//! removed`.
+//! `src/backend/access/transam/xlogrecovery.c`). Then it ends: `requested WAL segment pg_wal/… has already
+//! been removed`.
 
 use super::Question;
 use walstat_analyse::two_phase::{Prepared, Standing};
@@ -70,7 +70,8 @@ impl Lost {
     pub(super) fn at_the_end(&self, place: Lsn) -> String {
         let Lost { wanted, .. } = self;
         format!(
-            "it would stop at {place}, and end there with FATAL: {}; with {wanted} copied into pg_wal it opens",
+            "it would stop at {place}, and end there with FATAL: {}; with {wanted} copied into pg_wal it \
+             opens",
             self.told()
         )
     }
