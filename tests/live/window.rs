@@ -54,11 +54,17 @@ const XID: &str = "SELECT txid_current()";
 const NOW: &str =
     "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')";
 
-fn story(server: &Server) -> Story {
+/// A folder with an archive of nothing yet.
+fn home() -> tempfile::TempDir {
     let home = tempfile::Builder::new().prefix("walstat-window-").tempdir().expect("a folder");
     give_to_server_user(home.path());
     fs::create_dir(home.path().join("archive")).expect("the archive");
     give_to_server_user(&home.path().join("archive"));
+    home
+}
+
+fn story(server: &Server) -> Story {
+    let home = home();
     let mut primary = primary_with_backup(server, home.path());
     let mut story = Story { home, targets: Vec::new() };
     // Before any backup is consistent.
@@ -281,5 +287,37 @@ fn a_gap_is_in_the_way(server: &Server, story: &Story) {
         );
         let found = restored(server, home, "backup", &holed, &format!("{name}'{asked}'"));
         assert_eq!(found.is_ok(), is_before, "{found:?}, {target}");
+    }
+}
+
+/// Once a newer timeline begins in its segment, a server does not find the state of a prepared transaction.
+#[test]
+fn a_prepared_transaction_keeps_a_server_from_opening() {
+    let Some(server) = Server::debian_15() else { return };
+    let home = home();
+    let archive = home.path().join("archive");
+    let mut primary = primary_with_backup(&server, home.path());
+    primary.sql("BEGIN; INSERT INTO marker VALUES (1); PREPARE TRANSACTION 'p'");
+    let names = ["prepared", "left"];
+    names
+        .iter()
+        .for_each(|name| _ = primary.sql(&format!("SELECT pg_create_restore_point('{name}')")));
+    insert(&primary, 100..110, 10);
+    primary.sql("SELECT pg_switch_wal()");
+    primary.stop();
+    wait_for_archiver(&primary.wal());
+    for is_left in [false, true] {
+        for name in names {
+            let (_, report) = window(&archive, &["--target", &format!("name:{name}")]);
+            let target = &report["window"]["target"];
+            assert_eq!(target["reachable"], !is_left, "{target}");
+            let setting = format!("recovery_target_name = '{name}'");
+            let found = restored(&server, home.path(), "backup", &archive, &setting);
+            assert_eq!(found.is_ok(), !is_left, "{found:?}, {target}");
+        }
+        shell(
+            home.path(),
+            "[ -f archive/00000002.history ] || cp restored/pg_wal/00000002* archive",
+        );
     }
 }
