@@ -178,14 +178,18 @@ fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contradiction> {
     };
     let compression = flags.compression(image.info)?;
     let hole_bytes = usize::from(image.hole_bytes);
-    match unpacked(compression, &record.image(block)?.bytes) {
-        Unpacked::Bytes(bytes) if is_page_size(bytes + hole_bytes) => None,
-        Unpacked::Bytes(bytes) => {
-            Some(Contradiction::Image(id, u32::try_from(bytes + hole_bytes).ok()))
-        }
-        Unpacked::Unknown => None,
-        Unpacked::Nothing => Some(Contradiction::Image(id, None)),
-    }
+    let (least, most) = match unpacked(compression, &record.image(block)?.bytes) {
+        Unpacked::Bytes(bytes) => (bytes, bytes),
+        // Up to 11, one that goes on after the page is refused.
+        Unpacked::Room(least, most) if record.version.since(Release::V12) => (least, most),
+        Unpacked::Room(_, most) => (most, most),
+        Unpacked::Unknown => return None,
+        Unpacked::Nothing => return Some(Contradiction::Image(id, None)),
+    };
+    let (least, most) = (least.saturating_add(hole_bytes), most.saturating_add(hole_bytes));
+    let page = least.checked_next_power_of_two();
+    let is_page = page.is_some_and(|page| page <= most && is_page_size(page));
+    (!is_page).then(|| Contradiction::Image(id, u32::try_from(most).ok()))
 }
 
 /// Whether redo ends where there is no image of the block of this id (`xlog_redo`, `ginRedoSplit`,

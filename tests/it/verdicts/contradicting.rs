@@ -9,7 +9,8 @@ use crate::common::one_change::{
     insert_to_be_compared, insert_with_broken_image, insert_with_short_image, leaf_of_other_id, of,
     put, put_offset,
 };
-use crate::common::record::Rec;
+use crate::common::record::{Block, Image, Rec};
+use crate::support::Ran;
 use crate::support::fixtures::sample;
 use std::fs;
 use std::path::Path;
@@ -190,6 +191,79 @@ fn images_that_give_no_page() {
     };
     let expected = "an image of block 0, which redo of XLOG/FPI restores";
     is_told("not replayed", "pg15-mixed", unapplied, (expected, NO_IMAGE));
+}
+
+/// The problems of WAL with an insertion whose block has an image of these packed bytes.
+fn told_of_image(release: &str, packed: Vec<u8>, hole: Option<(u16, u16)>, is_zstd: bool) -> Ran {
+    let bytes = u16::try_from(packed.len()).expect("less than a page");
+    let image = Image { bytes, hole, compressed: true, apply: true };
+    let insert = Rec { payload: packed, ..Rec::insert(3).block(Block::new(0).image(image)) };
+    let mut wal = Wal::new(Form::of(release), 5);
+    wal.add(&Rec::begins(1, 1));
+    wal.add(&insert);
+    wal.add(&Rec::data(40));
+    wal.switch();
+    let directory = wal.finish().write();
+    if !is_zstd {
+        return check(&["--as", "archive"], directory.path());
+    }
+    let named: Change = |bytes, places| {
+        of(bytes, HEAP, 0x00)?;
+        let info = places.blocks.first()?.flags + 7;
+        bytes[info] = bytes[info] & !0x1C | 0x10;
+        Some(())
+    };
+    let stretch = Stretch::read(directory.path(), release, 0, 1);
+    let (disk, _) = stretch.and_then(|it| it.with(named)).expect("an insertion");
+    check(&["--as", "archive"], disk.write().path())
+}
+
+/// A page in a frame of Zstandard, and the same with bytes changed in its only block.
+#[test]
+fn an_image_of_zstd_is_unpacked() {
+    let page: Vec<u8> =
+        (0..8192_u32).flat_map(|it| (it * it / 7).to_le_bytes()).take(8192).collect();
+    let whole = zstd::bulk::compress(&page, 3).expect("zstd");
+    assert_eq!(told_of_image("15", whole.clone(), None, true).code, Some(0));
+    let mut broken = whole;
+    let middle = broken.len() / 2;
+    broken[middle..].fill(0xFF);
+    let ran = told_of_image("15", broken, None, true);
+    assert!(ran.stdout.contains("one that cannot be unpacked"), "{}", ran.stdout);
+}
+
+/// A server takes of the last reference what there is room for, from 12 on.
+#[test]
+fn the_last_reference_of_pglz_may_go_over_the_end() {
+    // Two bytes and 30 references of 273 bytes.
+    let mut packed = vec![0b1111_1100, b'a', b'a'];
+    for index in 0..30 {
+        if index % 8 == 6 {
+            packed.push(0xFF);
+        }
+        packed.extend([0x0F, 1, 255]);
+    }
+    let hole = |bytes: u16| (bytes > 0).then_some((100, bytes));
+    let of_hole = |release, bytes| told_of_image(release, packed.clone(), hole(bytes), false);
+    for (release, bytes, found) in [
+        ("15", 0, None),
+        ("15", 272, None),
+        ("15", 273, Some(8465)),
+        ("12", 100, None),
+        ("11", 0, None),
+        ("11", 100, Some(8292)),
+        ("9.5", 100, Some(8292)),
+    ] {
+        let ran = of_hole(release, bytes);
+        let told = |bytes: i32| format!("one that unpacks to {bytes} bytes, its hole included");
+        assert_eq!(
+            ran.code,
+            Some(if found.is_some() { 4 } else { 0 }),
+            "{release}, {bytes}: {}",
+            ran.stdout
+        );
+        assert!(found.is_none_or(|it| ran.stdout.contains(&told(it))), "{release}: {}", ran.stdout);
+    }
 }
 
 /// Redo reads a checkpoint, or which record was overwritten, from main data that end before.

@@ -1,5 +1,9 @@
 //! To how many bytes a compressed image unpacks, without unpacking it: a walk over the lengths that the
-//! compressed bytes state. Unpacking would cost many times as much.
+//! compressed bytes state. Unpacking would cost many times as much. Only a block of Zstandard has its lengths
+//! packed, too: nothing else tells what a server makes of it, and with `images` it is unpacked.
+
+#[cfg(feature = "images")]
+mod frame;
 
 use super::Compression;
 use crate::page_size::MAX_PAGE_BYTES;
@@ -9,6 +13,9 @@ use crate::page_size::MAX_PAGE_BYTES;
 pub enum Unpacked {
     /// So many bytes.
     Bytes(usize),
+    /// As many as there is room for, of at least the first and at most the second: the last reference of pglz
+    /// is cut where the page ends.
+    Room(usize, usize),
     /// They do not say it. A server's do.
     Unknown,
     /// They are not what they should be: the server cannot unpack them (`RestoreBlockImage` in
@@ -18,24 +25,30 @@ pub enum Unpacked {
 
 /// What `packed` unpacks to.
 pub fn unpacked(compression: Compression, packed: &[u8]) -> Unpacked {
-    let bytes = match compression {
+    let unpacked = match compression {
         Compression::Pglz => pglz(packed),
-        Compression::Lz4 => lz4(packed),
-        Compression::Zstd => return zstd(packed).unwrap_or(Unpacked::Nothing),
+        Compression::Lz4 => lz4(packed).map(Unpacked::Bytes),
+        Compression::Zstd => zstd(packed),
     };
-    bytes.map_or(Unpacked::Nothing, Unpacked::Bytes)
+    unpacked.unwrap_or(Unpacked::Nothing)
 }
 
 /// The shortest reference of pglz, and the length with a further byte.
 const PGLZ_LENGTHS: (usize, usize) = (3, 18);
 
 /// `pglz_decompress` in `src/common/pg_lzcompress.c`: a control byte, and for each of its bits, from the
-/// lowest on, a byte as it stands (0) or a reference (1).
-fn pglz(packed: &[u8]) -> Option<usize> {
+/// lowest on, a byte as it stands (0) or a reference (1). The server stops where the page is full, and there
+/// nothing may be left.
+fn pglz(packed: &[u8]) -> Option<Unpacked> {
     let (shortest, extended) = PGLZ_LENGTHS;
     let (mut rest, mut bytes) = (packed, 0);
+    // Before the last reference, if nothing comes after that.
+    let mut before_last = None;
     while let Some((&control, after)) = rest.split_first() {
         rest = after;
+        if rest.is_empty() {
+            return None;
+        }
         // Up to 8 items; the last control byte may have fewer.
         let mut control = u32::from(control) | 0x100;
         while control > 1 && !rest.is_empty() {
@@ -44,6 +57,7 @@ fn pglz(packed: &[u8]) -> Option<usize> {
                 let run = run.min(rest.len());
                 rest = rest.get(run..)?;
                 bytes += run;
+                before_last = None;
                 control >>= run;
                 continue;
             }
@@ -56,12 +70,16 @@ fn pglz(packed: &[u8]) -> Option<usize> {
             }
             let distance = usize::from(first & 0xF0) << 4 | usize::from(second);
             is_behind(distance, bytes)?;
+            before_last = Some(bytes);
             bytes += length;
             control >>= 1;
         }
-        is_no_more_than_a_page(bytes)?;
+        is_no_more_than_a_page(before_last.unwrap_or(bytes))?;
     }
-    Some(bytes)
+    Some(match before_last {
+        Some(before) => Unpacked::Room(before + 1, bytes),
+        None => Unpacked::Bytes(bytes),
+    })
 }
 
 /// The shortest match of LZ4, and the half byte that says that more bytes of length follow.
@@ -138,10 +156,15 @@ fn zstd(packed: &[u8]) -> Option<Unpacked> {
     let number = size.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
     // Two bytes count from 256 on.
     let number = if size.len() == 2 { number + 256 } else { number };
-    Some(match size.len() {
-        0 => Unpacked::Unknown,
-        _ => Unpacked::Bytes(usize::try_from(number).unwrap_or(usize::MAX)),
-    })
+    let stated = (!size.is_empty()).then(|| usize::try_from(number).unwrap_or(usize::MAX));
+    let most = stated.unwrap_or(MAX_PAGE_BYTES);
+    if most > MAX_PAGE_BYTES {
+        return Some(Unpacked::Bytes(most));
+    }
+    #[cfg(feature = "images")]
+    return frame::bytes(packed, most).map(Unpacked::Bytes);
+    #[cfg(not(feature = "images"))]
+    Some(stated.map_or(Unpacked::Unknown, Unpacked::Bytes))
 }
 
 /// A reference leads to what was unpacked before it.
@@ -164,12 +187,37 @@ mod tests {
     fn pglz_is_counted() {
         // Three bytes as they stand, a reference of 3, one of 18 + 2.
         let packed = [0b11000, b'a', b'b', b'c', 0x00, 3, 0x0F, 1, 2];
-        assert_eq!(unpacked(Pglz, &packed), Unpacked::Bytes(3 + 3 + 20));
+        assert_eq!(unpacked(Pglz, &packed), Unpacked::Room(3 + 3 + 1, 3 + 3 + 20));
         assert_eq!(unpacked(Pglz, &packed[..8]), Unpacked::Nothing);
         assert_eq!(unpacked(Pglz, &[0b1, 0x00, 1]), Unpacked::Nothing);
         assert_eq!(unpacked(Pglz, &[0b10, b'a', 0x00, 0]), Unpacked::Nothing);
         assert_eq!(unpacked(Pglz, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9]), Unpacked::Bytes(9));
         assert_eq!(unpacked(Pglz, &[]), Unpacked::Bytes(0));
+        // A reference that is not the last item; a control byte of nothing.
+        let packed = [0b10, b'a', 0x00, 1, b'b'];
+        assert_eq!(unpacked(Pglz, &packed), Unpacked::Bytes(1 + 3 + 1));
+        assert_eq!(unpacked(Pglz, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 0]), Unpacked::Nothing);
+    }
+
+    /// References of 18 + 255 bytes, after a byte: 15 of them fill a page of 4 kB.
+    #[test]
+    fn no_reference_but_the_last_goes_over_the_end() {
+        let references = |count: usize| {
+            let mut packed = vec![0b10, b'a'];
+            for index in 1..=count {
+                if index % 8 == 0 {
+                    packed.push(0xFF);
+                } else if index == 1 {
+                    packed[0] = 0b1111_1110;
+                }
+                packed.extend([0x0F, 1, 255]);
+            }
+            packed
+        };
+        assert_eq!(unpacked(Pglz, &references(15)), Unpacked::Room(1 + 14 * 273 + 1, 4096));
+        let most = unpacked(Pglz, &references(121));
+        assert_eq!(most, Unpacked::Room(32_761 + 1, 33_034));
+        assert_eq!(unpacked(Pglz, &references(130)), Unpacked::Nothing);
     }
 
     #[test]
@@ -188,14 +236,19 @@ mod tests {
     fn zstandard_says_how_much_it_is() {
         let magic = ZSTD_MAGIC.to_le_bytes();
         let frame = |rest: &[u8]| unpacked(Zstd, &[&magic, rest].concat());
-        // A last block of 2 bytes as they are; of one byte, 8 times.
+        // A last block of 2 bytes as they are; of one byte, 8 times and 8,192 times.
         let (as_it_is, repeated) = ([0x11, 0, 0, 7, 7], [0x43, 0, 0, 7]);
+        let page = [0x03, 0, 1, 7];
         assert_eq!(frame(&[&[0x20, 2][..], &as_it_is].concat()), Unpacked::Bytes(2));
-        assert_eq!(frame(&[&[0x60, 0, 31][..], &repeated].concat()), Unpacked::Bytes(8192));
-        assert_eq!(frame(&[&[0x00, 9][..], &repeated].concat()), Unpacked::Unknown);
+        assert_eq!(frame(&[&[0x60, 0, 31][..], &page].concat()), Unpacked::Bytes(8192));
+        let unstated =
+            if cfg!(feature = "images") { Unpacked::Bytes(8) } else { Unpacked::Unknown };
+        assert_eq!(frame(&[&[0x00, 9][..], &repeated].concat()), unstated);
         assert_eq!(frame(&[&[0x20, 2][..], &as_it_is[..4]].concat()), Unpacked::Nothing);
         assert_eq!(frame(&[&[0x20, 2][..], &as_it_is, &[0]].concat()), Unpacked::Nothing);
-        assert_eq!(frame(&[&[0x24, 2][..], &as_it_is, &[0; 4]].concat()), Unpacked::Bytes(2));
+        let wrong_sum =
+            if cfg!(feature = "images") { Unpacked::Nothing } else { Unpacked::Bytes(2) };
+        assert_eq!(frame(&[&[0x24, 2][..], &as_it_is, &[0; 4]].concat()), wrong_sum);
         assert_eq!(frame(&[0x20, 2, 0x17, 0, 0, 7, 7]), Unpacked::Nothing);
         assert_eq!(unpacked(Zstd, &[0; 20]), Unpacked::Nothing);
     }
