@@ -5,6 +5,8 @@
 //! Not for block references ([`crate::block::needed`]), and not for what only the pages themselves could
 //! tell.
 
+mod lengths;
+
 use crate::block::BlockRef;
 use crate::cursor::{Cursor, at};
 use crate::image::unpacked::{Unpacked, unpacked};
@@ -21,7 +23,10 @@ use crate::payload::xact::{self, Assignment, End};
 use crate::payload::xlog::OverwriteContrecord;
 use crate::payload::{gin, hash, heap, relmap, rmgr_info, xlog};
 use crate::record::Record;
-use crate::rmgr::{BTREE, GIN, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, STANDBY, TRANSACTION, XLOG};
+use crate::rmgr::{
+    BTREE, DATABASE, GIN, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, RecordType, STANDBY, TABLESPACE,
+    TRANSACTION, XLOG,
+};
 use crate::version::{Release, Version};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +39,7 @@ pub const OFFSET_MAX: u16 = 2048;
 pub enum Contradiction {
     /// An offset number that no page has.
     Offset(u16),
-    /// Its lists are longer than its data.
+    /// Its data are fewer than redo reads, or than its lists.
     TooShort,
     /// Redo wants an image of the block of this id, and there is none that is replayed.
     NoImage(u8),
@@ -47,12 +52,14 @@ pub enum Contradiction {
 const NOTHING: [u8; 2] = [0xFF; 2];
 /// [`contradiction`] looks at the record itself.
 const CLOSER: [u8; 2] = [0xFE; 2];
-/// Places of offset numbers come before both.
+/// Redo reads a structure of a fixed length.
+const FIXED: [u8; 2] = [0xFD; 2];
+/// Places of offset numbers come before all of these.
 const PLACES_END: u8 = 0x80;
 
 /// What is looked at in a type: offset numbers at these places of the main data (`xl_heap_insert`,
 /// `xl_heap_update` and their like), twice the same where there is one; or lists and images.
-const LOOKED_AT: [(u8, u8, [u8; 2]); 40] = [
+const LOOKED_AT: [(u8, u8, [u8; 2]); 41] = [
     (XLOG, xlog::CHECKPOINT_SHUTDOWN, CLOSER),
     (XLOG, xlog::CHECKPOINT_ONLINE, CLOSER),
     (XLOG, xlog::OVERWRITE_CONTRECORD, CLOSER),
@@ -91,7 +98,8 @@ const LOOKED_AT: [(u8, u8, [u8; 2]); 40] = [
     (BTREE, btree::opcode::DELETE, CLOSER),
     (BTREE, btree::opcode::VACUUM, CLOSER),
     (HASH, hash::opcode::SPLIT_PAGE, CLOSER),
-    (GIN, gin::opcode::SPLIT, CLOSER),
+    (GIN, gin::opcode::CREATE_PTREE, CLOSER),
+    (GIN, gin::opcode::INSERT, CLOSER),
     (GIN, gin::opcode::VACUUM_PAGE, CLOSER),
 ];
 
@@ -104,8 +112,28 @@ static BY_TYPE: [[u8; 2]; 1 << 12] = {
         by_type[(rmgr as usize) << 4 | (info >> 4) as usize] = looked_at;
         row += 1;
     }
+    let mut row = 0;
+    while row < lengths::FIXED.len() {
+        let fixed = &lengths::FIXED[row];
+        by_type[(fixed.rmgr as usize) << 4 | (fixed.info >> 4) as usize] = FIXED;
+        row += 1;
+    }
     by_type
 };
+
+/// Whether data of a record of this type that are too few are fewer than a structure which redo reads, and no
+/// list.
+pub fn has_fixed_length(record: RecordType) -> bool {
+    let parsed = [xlog::CHECKPOINT_SHUTDOWN, xlog::CHECKPOINT_ONLINE, xlog::OVERWRITE_CONTRECORD];
+    let (rmgr, info) = (record.rmgr, record.info());
+    rmgr == XLOG && parsed.contains(&info) || looked_at(rmgr, info) == FIXED
+}
+
+/// What is looked at in a type.
+#[inline(always)]
+fn looked_at(rmgr: u8, info: u8) -> [u8; 2] {
+    BY_TYPE[usize::from(u16::from_le_bytes([info, rmgr]) >> 4)]
+}
 
 /// In `xl_info`: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`, from 10 on).
 const CHECK_CONSISTENCY: u8 = 0x02;
@@ -118,9 +146,9 @@ pub fn may_contradict(record: &Record<'_>) -> bool {
     if parts.fpi_count > 0 || header.info & CHECK_CONSISTENCY != 0 {
         return true;
     }
-    let [first, second] = BY_TYPE[usize::from(u16::from_le_bytes([header.info, header.rmgr]) >> 4)];
+    let [first, second] = looked_at(header.rmgr, header.info);
     if first >= PLACES_END {
-        return first == CLOSER[0];
+        return first != NOTHING[0];
     }
     let main_at = header.total_bytes.saturating_sub(parts.main_data_bytes) as usize;
     let main = record.body.head.get(main_at..).unwrap_or_default();
@@ -142,7 +170,10 @@ pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
         return Some(found);
     }
     let main = record.main_data()?;
-    let looked_at = BY_TYPE.get(usize::from(u16::from_le_bytes([info, rmgr]) >> 4))?;
+    let looked_at = looked_at(rmgr, info);
+    if looked_at == FIXED && main.len() < lengths::read_at_least(rmgr, info, record.version) {
+        return Some(Contradiction::TooShort);
+    }
     if looked_at[0] < PLACES_END {
         let number = |place: u8| at::<u16>(&main, place.into());
         return match looked_at.map(number) {
@@ -218,6 +249,10 @@ fn has_its_lists(rmgr: u8, info: u8, main: &[u8], data: Option<&[u8]>, version: 
         (TRANSACTION, xact::ASSIGNMENT) => Assignment::parse(main).is_some(),
         (TRANSACTION, xact::INVALIDATIONS) => cursor.counted_list::<Invalidation>().is_some(),
         (TRANSACTION, _) => End::parse(info, main, version).is_some(),
+        (DATABASE, opcode) if database_drop(version) == Some(opcode) => {
+            cursor.take(4).and_then(|_| cursor.counted_list::<u32>()).is_some()
+        }
+        (TABLESPACE, TABLESPACE_CREATE) => cursor.take(4).and_then(|_| cursor.text()).is_some(),
         (MULTIXACT, multixact::CREATE_ID) => Create::parse(main, version).is_some(),
         (RELMAP, relmap::UPDATE) => relmap::has_map(main),
         (STANDBY, standby::LOCK) => standby::has_locks(main),
@@ -230,6 +265,22 @@ fn has_its_lists(rmgr: u8, info: u8, main: &[u8], data: Option<&[u8]>, version: 
         }
         (BTREE, btree::opcode::DELETE) => Removal::delete(main, data, version).is_some(),
         (BTREE, btree::opcode::VACUUM) => Removal::vacuum(main, data, version).is_some(),
+        (GIN, gin::opcode::CREATE_PTREE) => {
+            cursor.field::<u32>().and_then(|bytes| cursor.take(bytes as usize)).is_some()
+        }
+        // Two blocks of children, after the flags.
+        (GIN, gin::opcode::INSERT) => {
+            gin::Insert::parse(main).is_some_and(|insert| insert.is_leaf || main.len() >= 10)
+        }
         _ => true,
     }
+}
+
+/// `XLOG_TBLSPC_CREATE`.
+const TABLESPACE_CREATE: u8 = 0x00;
+
+/// `XLOG_DBASE_DROP` with a list of tablespaces (`xl_dbase_drop_rec`), from 13 on.
+fn database_drop(version: &Version) -> Option<u8> {
+    let has_list = version.since(Release::V13);
+    has_list.then_some(if version.since(Release::V15) { 0x20 } else { 0x10 })
 }

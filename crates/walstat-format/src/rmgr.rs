@@ -18,8 +18,12 @@ pub const XLOG: u8 = 0;
 pub const TRANSACTION: u8 = 1;
 /// Resource manager of files made and cut off.
 pub const STORAGE: u8 = 2;
+/// Resource manager of the commit log.
+pub(crate) const CLOG: u8 = 3;
 /// Resource manager of databases made and dropped.
 pub const DATABASE: u8 = 4;
+/// Resource manager of tablespaces made and dropped.
+pub(crate) const TABLESPACE: u8 = 5;
 /// Resource manager of multixacts.
 pub const MULTIXACT: u8 = 6;
 /// Resource manager of the map of catalogs to files.
@@ -44,6 +48,10 @@ pub const SEQUENCE: u8 = 15;
 pub const SPGIST: u8 = 16;
 /// Resource manager of BRIN indexes.
 pub const BRIN: u8 = 17;
+/// Resource manager of the times of commits.
+pub(crate) const COMMIT_TS: u8 = 18;
+/// Resource manager of the progress of replication.
+pub(crate) const REPLICATION_ORIGIN: u8 = 19;
 /// Resource manager of extensions that log the differences of pages (9.6 and later).
 pub const GENERIC: u8 = 20;
 /// Resource manager of what `pg_logical_emit_message` writes.

@@ -1,7 +1,7 @@
 //! Records whose payload contradicts itself, told as problems.
 
 use walstat_analyse::contradictions::{Contradicting, Contradictions};
-use walstat_format::contradiction::{Contradiction, OFFSET_MAX};
+use walstat_format::contradiction::{Contradiction, OFFSET_MAX, has_fixed_length};
 use walstat_format::rmgr;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
@@ -19,6 +19,9 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
             format!("an offset number of 1 to {OFFSET_MAX} in a record {name}"),
             format!("offset number {number}, which no page has"),
         ),
+        Contradiction::TooShort if has_fixed_length(record) => {
+            (format!("the data that redo of {name} reads"), "fewer".to_owned())
+        }
         Contradiction::TooShort => (
             format!("the data that a record {name} says it has"),
             "less: redo reads on after its end".to_owned(),
