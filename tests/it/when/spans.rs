@@ -56,8 +56,8 @@ impl Sample {
         let is_inside = |one: &&One| {
             twin::time_of(one, &self.anchors).is_some_and(|time| (since..until).contains(&time))
         };
-        let inside = || self.records.iter().filter(is_inside);
-        (inside().count(), inside().filter(|one| one.is_commit).count())
+        let inside: Vec<&One> = self.records.iter().filter(is_inside).collect();
+        (inside.len(), inside.iter().filter(|one| one.is_commit).count())
     }
 }
 
