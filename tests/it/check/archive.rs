@@ -16,10 +16,15 @@ pub struct Archive {
 impl Archive {
     /// All segments of the sample, compressed as they are.
     pub fn whole() -> Archive {
+        Archive::of_first(usize::MAX)
+    }
+
+    /// The first segments of the sample, where any WAL will do and it is read many times.
+    pub fn of_first(segments: usize) -> Archive {
         let archive = Archive { directory: tempfile::tempdir().expect("a directory") };
         fs::create_dir(archive.path()).expect("a directory for the archive");
         let sample = sample("pg15-mixed");
-        for name in sample.segments() {
+        for name in sample.segments().into_iter().take(segments) {
             let from = sample.segment(&name);
             let to = archive.path().join(from.file_name().expect("a name"));
             fs::copy(from, &to).expect("a copy");
