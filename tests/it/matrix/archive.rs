@@ -73,7 +73,7 @@ pub struct Store {
 impl Store {
     /// An empty store.
     pub fn new() -> Store {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let folder = tempfile::tempdir().expect("a folder");
         Store { folder, kept: Mutex::default() }
     }
 
