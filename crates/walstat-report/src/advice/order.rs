@@ -72,8 +72,9 @@ fn weight(report: &Report, finding: &Finding) -> f64 {
     let price = if finding.side_effects.is_empty() { 1.0 } else { WITH_PRICE };
     match finding.certainty {
         Certainty::Computed => {
+            let middle = share(finding.estimate);
             let least = finding.predicted.and_then(|predicted| predicted.saved_at_least());
-            price * share(least.or(finding.estimate))
+            price * least.map_or(middle, |least| middle.midpoint(share(Some(least))))
         }
         Certainty::Possible if finding.predicted.is_some() => {
             UNSURE * price * share(finding.estimate)

@@ -37,7 +37,8 @@ use super::{
 use crate::advice::Rule;
 use crate::advice::workloads::bulk_updates::BulkUpdates;
 use crate::advice::workloads::non_hot_updates::{
-    Split, index_images_of_moved, prices, saved, saved_of, saved_of_updates, split_of, tenths_for,
+    Split, index_images_of_moved, prices, rows_of_page, saved, saved_of, saved_of_updates,
+    split_of, tenths_for,
 };
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
@@ -61,7 +62,9 @@ const CONSIDERABLE: f64 = 0.2;
 const WORTH_ROOM: f64 = 0.15;
 
 /// Pages to which so many updates each found no room were to be pruned.
-const OFTEN: u64 = 8;
+const OFTEN: f64 = 8.0;
+/// And so many times as many as where each row is updated once.
+const ONCE_TIMES: f64 = 1.2;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -212,7 +215,8 @@ fn cure(report: &Report, row: &WholeTableRow, share: String) -> String {
     let split = Split::of(row);
     let not_hot = row.updates - row.hot_updates;
     let (label, price) = (label(report, row), prices_told(report, row));
-    let room = if is_never_pruned(row) { SNAPSHOTS.to_owned() } else { room_for(report, row) };
+    let room =
+        if is_never_pruned(report, row) { SNAPSHOTS.to_owned() } else { room_for(report, row) };
     let mut cures = split.choose(ITS_INDEXES.to_owned(), room);
     cures.extend(wants_room_then(report, row).then(|| {
         let moved = row.updates_new_page;
@@ -233,7 +237,7 @@ fn wants_room_then(report: &Report, row: &WholeTableRow) -> bool {
 
 /// Whether a fillfactor is among what helps a table.
 fn wants_room(report: &Report, row: &WholeTableRow) -> bool {
-    let is_first = Split::of(row).advises_room() && !is_never_pruned(row);
+    let is_first = Split::of(row).advises_room() && !is_never_pruned(report, row);
     is_first || wants_room_then(report, row)
 }
 
@@ -243,12 +247,16 @@ fn share_told(report: &Report, row: &WholeTableRow) -> String {
     if share > 0.0 { format!(" (−{} at most)", percent(share, 0)) } else { String::new() }
 }
 
-/// Whether dead rows stay in its pages: each was updated several times, and none was pruned.
-fn is_never_pruned(row: &WholeTableRow) -> bool {
+/// Whether dead rows stay in its pages: each was updated several times, and none was pruned. Where one statement
+/// updates each row once, half of the pages have the old rows and half the new ones, which is no reason to
+/// prune.
+fn is_never_pruned(report: &Report, row: &WholeTableRow) -> bool {
     let blocks = row.heap.as_ref().map_or(0, |heap| heap.distinct_blocks);
     let costs = &row.update_bytes;
     let pruned = costs.hot.prune_bytes + costs.non_hot.prune_bytes + row.vacuum_bytes;
-    pruned == 0 && blocks > 0 && row.updates_new_page >= OFTEN * blocks
+    let each = row.updates_new_page as f64 / blocks.max(1) as f64;
+    let once = rows_of_page(report, row) / 2.0;
+    pruned == 0 && blocks > 0 && each >= OFTEN && each >= ONCE_TIMES * once
 }
 
 /// Why the updates of a table are not HOT.
@@ -634,7 +642,10 @@ mod tests {
         // Dead rows stay in its pages: neither is advised.
         let mut never_pruned = moved("q");
         never_pruned.heap.iter_mut().for_each(|heap| heap.distinct_blocks = 10);
-        assert_eq!(price(vec![never_pruned]), "");
+        assert_eq!(price(vec![never_pruned.clone()]), "");
+        // Each row of ten pages was updated once, and went into one of ten others.
+        never_pruned.heap.iter_mut().for_each(|heap| heap.distinct_blocks = 20);
+        assert!(price(vec![never_pruned]).contains("fillfactor"));
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn of_databases(report: &Report, copied: CopiedDatabases) -> Option<Finding> {
 
 /// Tables that are emptied and loaded again and again.
 fn of_refilled(report: &Report, refilled: &RefilledTables) -> Option<Finding> {
-    let RefilledTables { tables, loads, bytes, table_bytes } = refilled;
+    let RefilledTables { tables, loads, bytes, index_bytes, table_bytes } = refilled;
     let found = RULE.share(report, *bytes, report.totals.total_bytes)?;
     let first: Vec<&str> = tables.iter().take(TABLES_NAMED).map(String::as_str).collect();
     let more = match tables.len() - first.len() {
@@ -164,6 +164,11 @@ fn of_refilled(report: &Report, refilled: &RefilledTables) -> Option<Finding> {
         whole_megabytes(*bytes),
         percent(found.share, 0)
     );
+    let advice = format!("{names}: UNLOGGED, where the load can be repeated; or load less often");
+    let index_share = *index_bytes as f64 / (*bytes).max(1) as f64;
+    let of_indexes = (index_share >= INDEXES).then(|| indexes_there_before(index_share));
+    let without_indexes = of_indexes.is_some().then(|| WITHOUT_INDEXES.to_owned());
+    let side_effects = std::iter::once(UNLOGGED.to_owned()).chain(without_indexes).collect();
     let finding = Finding {
         evidence: evidence([
             ("work", LargeWork::Load.name().into()),
@@ -173,10 +178,8 @@ fn of_refilled(report: &Report, refilled: &RefilledTables) -> Option<Finding> {
             ("transaction_ratio", found.share.into()),
             ("threshold", found.threshold.into()),
         ]),
-        advice: vec![format!(
-            "{names}: UNLOGGED, where the load can be repeated; or load less often"
-        )],
-        side_effects: vec![UNLOGGED.into()],
+        advice: std::iter::once(advice).chain(of_indexes).collect(),
+        side_effects,
         source: "PostgreSQL manual, populating a database".into(),
         ..plain_finding(&RULE, title)
     };
@@ -184,11 +187,9 @@ fn of_refilled(report: &Report, refilled: &RefilledTables) -> Option<Finding> {
     Some(Finding { estimate: Some(*table_bytes), ..finding.explaining(*bytes) })
 }
 
-/// Whether these are loads for which it is worth to know whether they fill a table anew: what is advised for
-/// one that is large, and fills indexes, saves enough.
+/// Whether these are loads that may fill a table anew.
 fn may_refill(row: &&LargeWorkRow) -> bool {
-    let is_load = row.work == LargeWork::Load && !row.is_aborted && is_repeated(row);
-    is_load && (are_small_loads(row) || !has_indexes(row))
+    row.work == LargeWork::Load && !row.is_aborted && is_repeated(row)
 }
 
 /// Whether these are loads of which each is small: what is advised for large ones makes more WAL then.
@@ -300,6 +301,7 @@ struct Wording {
 const BATCHES: &str = "a batch that committed stays when a later one fails";
 const REPLACED: &str = "write only rows that differ: MERGE, or INSERT … ON CONFLICT DO UPDATE … WHERE … IS \
                         DISTINCT FROM, rather than DELETE and INSERT";
+const WITHOUT_INDEXES: &str = "without its indexes the table is slow to search while it is loaded";
 const UNLOGGED: &str = "an unlogged table is emptied by a crash, and is empty on standbys";
 
 fn wording(row: &LargeWorkRow, bulk: Option<BulkUpdates>) -> Wording {
@@ -351,17 +353,17 @@ fn same_values(bulk: Option<BulkUpdates>) -> String {
     format!("change only rows that differ, WHERE … IS DISTINCT FROM the new value{rows}")
 }
 
+fn indexes_there_before(share: f64) -> String {
+    format!(
+        "indexes that were there before the load are {} of it: drop them before, and build them after the \
+         load",
+        percent(share, 0)
+    )
+}
+
 fn load(row: &LargeWorkRow) -> (String, Option<&'static str>) {
     if has_indexes(row) {
-        let advice = format!(
-            "indexes that were there before the load are {} of it: drop them before, and build them \
-             after the load",
-            percent(index_share(row), 0)
-        );
-        return (
-            advice,
-            Some("without its indexes the table is slow to search while it is loaded"),
-        );
+        return (indexes_there_before(index_share(row)), Some(WITHOUT_INDEXES));
     }
     let advice = "load into an unlogged table, where it can be repeated";
     let advice = if is_repeated(row) {
@@ -567,6 +569,13 @@ mod tests {
         assert!(finding.advice[0].starts_with("public.stage: UNLOGGED"), "{:?}", finding.advice);
         assert!(finding.side_effects[0].contains("emptied by a crash"));
         assert_eq!((finding.explains, finding.estimate), (Some(60 << 20), Some(66 << 20)));
+        // With a primary key, only its indexes were to be dropped.
+        let mut with_key = filled(&["stage"], 6, 20, 6);
+        with_key.large_work.iter_mut().flatten().for_each(|row| row.index_bytes = 50 << 20);
+        let finding = check(&with_key).expect("a finding");
+        assert!(finding.advice[0].starts_with("public.stage: UNLOGGED"), "{:?}", finding.advice);
+        assert!(finding.advice[1].contains("42 % of it: drop them before"), "{:?}", finding.advice);
+        assert_eq!(finding.side_effects.len(), 2);
         // A table that only grows.
         assert_eq!(check(&filled(&["stage"], 6, 10, 1)), None);
         // None of them has a fifth of the bytes.

@@ -174,8 +174,21 @@ fn holes(report: &Report, row: &WholeTableRow, moved: f64) -> f64 {
 /// Room for a row at least, of a table, in tenths of a page.
 pub(in crate::advice) fn tenths_for(report: &Report, row: &WholeTableRow) -> u64 {
     let page_bytes = u64::from(report.data_page_bytes());
+    (logged_row_bytes(row) * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS)
+}
+
+/// What a row is logged with, in the mean. Those that are inserted, as those that are written anew with their
+/// table, are among them.
+fn logged_row_bytes(row: &WholeTableRow) -> u64 {
     let heap_bytes = row.heap.as_ref().map_or(0, |heap| heap.block_data_bytes);
-    // Rows that are inserted, as those that are written anew with their table, are logged there too.
-    let row_bytes = heap_bytes / (row.updates_new_page + row.inserts).max(1);
-    (row_bytes * 10).div_ceil(page_bytes).clamp(1, MOST_TENTHS)
+    heap_bytes / (row.updates_new_page + row.inserts).max(1)
+}
+
+/// What a row takes of a page beside what is logged of it: most of its header, and its item pointer.
+const ROW_OVERHEAD_BYTES: u64 = 18 + 4;
+
+/// How many rows of a table a page has room for.
+pub(in crate::advice) fn rows_of_page(report: &Report, row: &WholeTableRow) -> f64 {
+    let page_bytes = f64::from(report.data_page_bytes());
+    page_bytes / (logged_row_bytes(row) + ROW_OVERHEAD_BYTES) as f64
 }

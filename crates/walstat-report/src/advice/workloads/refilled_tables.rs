@@ -14,6 +14,8 @@ pub(in crate::advice) struct RefilledTables {
     pub(in crate::advice) loads: u64,
     /// Bytes that these wrote at least.
     pub(in crate::advice) bytes: u64,
+    /// Bytes of them that went into indexes.
+    pub(in crate::advice) index_bytes: u64,
     /// All that the tables wrote.
     pub(in crate::advice) table_bytes: u64,
 }
@@ -50,6 +52,7 @@ impl RefilledTables {
                 found.tables.push(name.to_owned());
                 found.loads += load.transactions;
                 found.bytes += load.total_bytes;
+                found.index_bytes += load.index_bytes;
                 found.table_bytes += of_table.table_bytes;
             }
         }
