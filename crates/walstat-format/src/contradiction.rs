@@ -46,6 +46,8 @@ pub enum Contradiction {
     /// The compressed image of the block of this id does not unpack to a page, but to so many bytes, hole
     /// included; `None`: to nothing.
     Image(u8, Option<u32>),
+    /// The hole of the compressed image of the block of this id goes beyond the page.
+    Hole(u8),
 }
 
 /// Nothing is looked at but images.
@@ -219,8 +221,12 @@ fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contradiction> {
     };
     let (least, most) = (least.saturating_add(hole_bytes), most.saturating_add(hole_bytes));
     let page = least.checked_next_power_of_two();
-    let is_page = page.is_some_and(|page| page <= most && is_page_size(page));
-    (!is_page).then(|| Contradiction::Image(id, u32::try_from(most).ok()))
+    let Some(page) = page.filter(|page| *page <= most && is_page_size(*page)) else {
+        return Some(Contradiction::Image(id, u32::try_from(most).ok()));
+    };
+    // The server copies what is behind the hole without a look at how much that is.
+    let hole_end = usize::from(image.hole_offset) + hole_bytes;
+    (hole_end > page).then_some(Contradiction::Hole(id))
 }
 
 /// Whether redo ends where there is no image of the block of this id (`xlog_redo`, `ginRedoSplit`,

@@ -39,6 +39,10 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
             };
             (expected, found)
         }
+        Contradiction::Hole(id) => (
+            format!("an image of block {id} of a record {name} with its hole within the page"),
+            "one whose hole goes on after the end of the page".to_owned(),
+        ),
     };
     let segment = plan.segment_name(found.lsn);
     let problem = Problem::of_file(ProblemKind::RecordBody, &segment, expected, found_there);

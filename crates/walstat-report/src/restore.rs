@@ -17,6 +17,7 @@ use walstat_analyse::replay_points::ReplayPoints;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
+use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
@@ -300,6 +301,13 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         return Err(format!(
             "not restorable: the checkpoint at {lsn} begins at {}, the backup's label says {}",
             found.redo, label.start
+        ));
+    }
+    if (found.next_xid as u32) < FIRST_NORMAL_XID {
+        return Err(format!(
+            "not restorable: the checkpoint at {lsn} has {} for the next transaction: \"invalid next \
+             transaction ID\"",
+            found.next_xid
         ));
     }
     Ok(())

@@ -305,6 +305,24 @@ fn whole_segments(
     ]
 }
 
+/// What servers do not do at the same record each time, but for segments.
+fn of_servers(
+    base: &Base,
+    page_bytes: u64,
+    settings: &Settings,
+    outcome: &RunOutcome,
+) -> Vec<Uncertainty> {
+    let is_base = *settings == Settings::default();
+    let snapshots = if is_base { 0 } else { SNAPSHOTS + base.snapshots / SNAPSHOT_PART };
+    let bytes = snapshots * SNAPSHOT_BYTES;
+    let by_clock = lateness(base, page_bytes, settings, outcome).into_iter();
+    let others = [
+        Uncertainty { kind: UncertaintyKind::Snapshots, low: bytes, high: bytes },
+        Uncertainty { kind: UncertaintyKind::Lateness, low: 0, high: contested_bytes(outcome) },
+    ];
+    by_clock.chain(others).collect()
+}
+
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
 pub(crate) fn predict(
     page_bytes: u64,
@@ -327,16 +345,7 @@ pub(crate) fn predict(
     let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
     // Of the base itself everything is known, and so it is of settings that are its own.
     let is_base = settings == Settings::default();
-    let by_clock = lateness(base, page_bytes, &settings, &first.outcome);
-    let snapshots = if is_base { 0 } else { SNAPSHOTS + base.snapshots / SNAPSHOT_PART };
-    let bytes = snapshots * SNAPSHOT_BYTES;
-    let snapshots = Uncertainty { kind: UncertaintyKind::Snapshots, low: bytes, high: bytes };
-    let contested = Uncertainty {
-        kind: UncertaintyKind::Lateness,
-        low: 0,
-        high: contested_bytes(&first.outcome),
-    };
-    let of_servers: Vec<Uncertainty> = by_clock.into_iter().chain([snapshots, contested]).collect();
+    let of_servers = of_servers(base, page_bytes, &settings, &first.outcome);
     // Where archive_timeout closes segments, it closes those that are not full any more, too: up to as many
     // as there were. Whether it does is known where the server's settings are.
     let keeps_switches = settings.archive_timeout.is_none() && !is_base && !base.switches.is_set;

@@ -1,11 +1,14 @@
 //! Restore readiness, on a base backup and the archive that a real server made for it.
 
 use super::archive::check;
+use crate::common::changed::{Places, Stretch};
+use crate::common::one_change::{of, put};
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::{Ran, command, finish};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use walstat_format::rmgr::XLOG;
 
 fn backup() -> PathBuf {
     fixtures().join("backup")
@@ -135,6 +138,23 @@ fn another_timeline_or_redo_point_is_another_backup() {
         let ran = restore(&archive, &changed(&directory, from, to)).exits(1);
         assert!(sentence(&ran).contains(words), "{}", sentence(&ran));
     }
+}
+
+/// As a server says it of the checkpoint with which recovery begins, and of no other.
+#[test]
+fn the_checkpoint_of_a_backup_has_a_next_transaction() {
+    let plain = tempfile::tempdir().expect("a directory");
+    let packed = fs::read(&segments(8, 8)[0]).expect("a segment");
+    let segment = zstd::decode_all(packed.as_slice()).expect("zstd");
+    fs::write(plain.path().join("000000010000000000000008"), segment).expect("a segment");
+    let stretch = Stretch::read(plain.path(), "15", 0, 1).expect("records");
+    let without_xid = |bytes: &mut [u8], places: &Places| {
+        of(bytes, XLOG, 0x10)?;
+        put(bytes, places.main.start + 24, &[0; 8])
+    };
+    let (disk, _) = stretch.with(without_xid).expect("a checkpoint");
+    let ran = restore(&[disk.write().path().to_owned()], &label()).exits(1);
+    assert!(sentence(&ran).ends_with("\"invalid next transaction ID\""), "{}", sentence(&ran));
 }
 
 #[test]

@@ -266,6 +266,24 @@ fn the_last_reference_of_pglz_may_go_over_the_end() {
     }
 }
 
+/// A server copies a negative number of bytes, and ends by signal 11.
+#[test]
+fn a_hole_lies_within_its_page() {
+    // Two bytes and 29 references of 273 bytes: 7919.
+    let mut packed = vec![0b1111_1100, b'a', b'a'];
+    for index in 0..29 {
+        if index % 8 == 6 {
+            packed.push(0xFF);
+        }
+        packed.extend([0x0F, 1, 255]);
+    }
+    let with_hole_at = |offset| told_of_image("15", packed.clone(), Some((offset, 273)), false);
+    assert_eq!(with_hole_at(7919).code, Some(0));
+    let ran = with_hole_at(7920);
+    assert_eq!(ran.code, Some(4), "{}", ran.stdout);
+    assert!(ran.stdout.contains("hole goes on after the end of the page"), "{}", ran.stdout);
+}
+
 /// A record of each type whose data are a byte fewer than redo reads, and just enough.
 #[test]
 fn structures_that_redo_reads_are_whole() {

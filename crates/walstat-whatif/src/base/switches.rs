@@ -19,8 +19,8 @@ pub struct Switches {
     all: Vec<(Ordinal, Closed)>,
     /// Of each whether archive_timeout made it; `None`: that is not known.
     by_clock: Vec<Option<bool>>,
-    /// Of each whether it lies elsewhere among the records of others each time: a backup made it, beside which
-    /// they went on to write.
+    /// Of each whether it lies elsewhere among the records of others each time: a backup made it, beside
+    /// which they went on to write.
     moves: Vec<bool>,
 }
 

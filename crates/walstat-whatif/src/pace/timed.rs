@@ -73,6 +73,11 @@ impl WriteRate {
     /// Between two commits that are nearer to each other nothing is measured, microseconds.
     const MEASURED: i64 = 100_000;
 
+    fn of(base: &Base) -> WriteRate {
+        let least = base.bytes_per_second().unwrap_or(0.0) / SECOND as f64;
+        WriteRate { least, ..WriteRate::default() }
+    }
+
     fn after_commit(&mut self, time: Time, end: Lsn) {
         let (begun, from) = *self.since.get_or_insert((time.0, end.0));
         let passed = time.0.saturating_sub(begun);
@@ -207,10 +212,7 @@ impl<'b> TimedPace<'b> {
             pending: false,
             contested: 0,
             due: None,
-            rate: WriteRate {
-                least: base.bytes_per_second().unwrap_or(0.0) / SECOND as f64,
-                ..WriteRate::default()
-            },
+            rate: WriteRate::of(base),
             clock,
             completed: i64::MIN,
             now: None,

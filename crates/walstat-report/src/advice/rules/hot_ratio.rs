@@ -247,9 +247,9 @@ fn share_told(report: &Report, row: &WholeTableRow) -> String {
     if share > 0.0 { format!(" (−{} at most)", percent(share, 0)) } else { String::new() }
 }
 
-/// Whether dead rows stay in its pages: each was updated several times, and none was pruned. Where one statement
-/// updates each row once, half of the pages have the old rows and half the new ones, which is no reason to
-/// prune.
+/// Whether dead rows stay in its pages: each was updated several times, and none was pruned. Where one
+/// statement updates each row once, half of the pages have the old rows and half the new ones, which is no
+/// reason to prune.
 fn is_never_pruned(report: &Report, row: &WholeTableRow) -> bool {
     let blocks = row.heap.as_ref().map_or(0, |heap| heap.distinct_blocks);
     let costs = &row.update_bytes;
@@ -533,7 +533,9 @@ mod tests {
     fn moved(prune_bytes: u64, distinct_blocks: u64) -> Finding {
         let mut row = table("acct", 80, 0, 1000);
         let numbers = Numbers { fpi_bytes: 40 << 20, ..Numbers::default() };
-        row.heap = Some(Part { numbers, distinct_blocks, ..Part::default() });
+        // Rows of 500 bytes.
+        let block_data_bytes = 1000 * 480;
+        row.heap = Some(Part { numbers, distinct_blocks, block_data_bytes, ..Part::default() });
         let non_hot = &mut row.update_bytes.non_hot;
         (non_hot.updates, non_hot.index_bytes) = (1000, 20 << 20);
         (row.update_bytes.hot.prune_bytes, row.vacuum_bytes) = (prune_bytes, 3 << 20);
