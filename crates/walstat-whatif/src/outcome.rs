@@ -62,8 +62,6 @@ pub struct RunOutcome {
     pub redo_points: Vec<RedoPoint>,
     /// Those of them that are not the base's.
     pub(crate) placed: u64,
-    /// Those that a server may as well begin somewhat later.
-    pub(crate) contested: u64,
     /// Longest way from a redo point to the end of the next checkpoint: what recovery would have
     /// had to replay; bytes.
     pub recovery_bytes: u64,

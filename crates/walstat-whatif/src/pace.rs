@@ -168,14 +168,6 @@ impl<'b> Pace<'b> {
         Some(Event::Begin(Begin::AsInBase))
     }
 
-    /// How many checkpoints a server may as well begin later.
-    pub(crate) fn contested(&self) -> u64 {
-        match &self.rule {
-            Rule::Timed(timed) => timed.contested(),
-            _ => 0,
-        }
-    }
-
     /// Up to which record, and to which position, nothing happens; until the next commit.
     pub(crate) fn quiet(&self) -> (Ordinal, u64) {
         let staying = self.staying.front().map_or(Ordinal::MAX, |staying| staying.first);

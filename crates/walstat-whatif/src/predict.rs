@@ -316,11 +316,9 @@ fn of_servers(
     let snapshots = if is_base { 0 } else { SNAPSHOTS + base.snapshots / SNAPSHOT_PART };
     let bytes = snapshots * SNAPSHOT_BYTES;
     let by_clock = lateness(base, page_bytes, settings, outcome).into_iter();
-    let others = [
-        Uncertainty { kind: UncertaintyKind::Snapshots, low: bytes, high: bytes },
-        Uncertainty { kind: UncertaintyKind::Lateness, low: 0, high: contested_bytes(outcome) },
-    ];
-    by_clock.chain(others).collect()
+    by_clock
+        .chain([Uncertainty { kind: UncertaintyKind::Snapshots, low: bytes, high: bytes }])
+        .collect()
 }
 
 /// Puts together what the runs of one scenario came to: the first one is the prediction.
@@ -377,13 +375,6 @@ pub(crate) fn predict(
         codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
         codec_bytes: first.codec_bytes,
     }
-}
-
-/// A request that comes while a checkpoint runs is served when that ends, or with the next full segment: then
-/// the images of that checkpoint come later, and may be more, up to all of a usual one.
-fn contested_bytes(outcome: &RunOutcome) -> u64 {
-    let images = outcome.image_bytes.checked_div(outcome.redo_points.len() as u64);
-    outcome.contested * images.unwrap_or(0)
 }
 
 /// What is not certain before a switch may fill one segment more, or one fewer. Most of it comes with the
@@ -456,19 +447,6 @@ mod tests {
     }
 
     /// A segment of 16 MB, 4 MB of which a switch leaves empty.
-    #[test]
-    fn a_checkpoint_that_waits_for_another_one_may_come_later_and_bring_more_images() {
-        let point = RedoPoint { base: Lsn(1), simulated: Lsn(1) };
-        let outcome = |redo_points, contested| RunOutcome {
-            image_bytes: 3000,
-            redo_points: vec![point; redo_points],
-            contested,
-            ..RunOutcome::default()
-        };
-        assert_eq!([0, 2].map(|contested| contested_bytes(&outcome(3, contested))), [0, 2000]);
-        assert_eq!(contested_bytes(&outcome(0, 1)), 0);
-    }
-
     #[test]
     fn a_switch_that_lies_elsewhere_each_time_may_leave_anything_of_its_segment() {
         let outcome = |moves| {

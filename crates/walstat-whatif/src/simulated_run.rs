@@ -476,7 +476,6 @@ impl<'t> SimulatedRun<'t> {
         }
         self.usable += rest;
         self.outcome.uncertain.unknown_bytes += rest;
-        self.outcome.contested = self.pace.contested();
         self.outcome.uncertain.open_sequence_bytes = self.sequences.open_bytes();
         let distance = |run: &SimulatedRun<'_>| run.geometry.start(run.usable).0 as i64;
         let own = self.base.geometry.start(self.base.geometry.usable(self.base.end)).0 as i64;

@@ -26,8 +26,6 @@ pub(crate) struct TimedPace<'b> {
     running: Option<RunningCheckpoint>,
     /// Whether another one was asked for while one runs.
     pending: bool,
-    /// How often one that was asked for while another ran began after that.
-    contested: u64,
     /// From which position on the one that is due may begin.
     due: Option<u64>,
     rate: WriteRate,
@@ -210,7 +208,6 @@ impl<'b> TimedPace<'b> {
             written: base.start.0 / geometry.segment,
             running: runs_at_start.then_some(RunningCheckpoint::OF_BASE),
             pending: false,
-            contested: 0,
             due: None,
             rate: WriteRate::of(base),
             clock,
@@ -292,14 +289,7 @@ impl<'b> TimedPace<'b> {
         self.running = None;
         if std::mem::take(&mut self.pending) && !self.settings.requests_lost {
             self.due = Some(0);
-            self.contested += 1;
         }
-    }
-
-    /// How many checkpoints so far a server may as well begin somewhat later: what asked for them came while
-    /// another one ran.
-    pub(crate) fn contested(&self) -> u64 {
-        self.contested
     }
 
     /// The record of a checkpoint of the base was written.
@@ -448,7 +438,6 @@ mod tests {
             written: 1,
             running: None,
             pending: false,
-            contested: 0,
             due: None,
             rate: WriteRate::default(),
             clock: ClockRequest { at: Some(30 * SECOND), ..ClockRequest::default() },
