@@ -456,8 +456,8 @@ fn the_tar_of_a_standbys_backup_has_its_pg_control() {
     let (label, control) = of_standby(POINTS[0].0);
     let mut broken = control.clone();
     broken[40] ^= 1;
-    let (label, control): ((&str, &[u8]), (&str, &[u8])) =
-        (("backup_label", &label), ("global/pg_control", &control));
+    let label = ("backup_label", label.as_slice());
+    let control = ("global/pg_control", control.as_slice());
     let whole = tar_of(&[label, ("PG_VERSION", b"15\n"), control]);
     let tars = [
         (whole[..whole.len() - 9000].to_vec(), "not restorable: the backup's pg_control: the tar"),

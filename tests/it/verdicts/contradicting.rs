@@ -328,10 +328,11 @@ fn structures_that_redo_reads_are_whole() {
 fn lists_of_databases_and_tablespaces() {
     let list = |count: u32, there: usize| {
         let numbers = std::iter::repeat_n([7; 4], there).flatten();
-        [5_u32.to_le_bytes(), count.to_le_bytes()].into_iter().flatten().chain(numbers).collect()
+        let both = [5_u32.to_le_bytes(), count.to_le_bytes()];
+        both.into_iter().flatten().chain(numbers).collect::<Vec<u8>>()
     };
     let path = |text: &[u8]| [&[7; 4], text].concat();
-    let rows: [(&str, &str, u8, u8, Vec<u8>, bool); 6] = [
+    let rows = [
         ("15", "Database/DROP", 4, 0x20, list(2, 2), true),
         ("15", "Database/DROP", 4, 0x20, list(3, 2), false),
         ("13", "Database/DROP", 4, 0x10, list(3, 2), false),
