@@ -27,7 +27,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip.finish().expect("gzip ends")
 }
 
-fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
+/// A tar of these files, in this order.
+pub(crate) fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
         let mut header = tar::Header::new_ustar();

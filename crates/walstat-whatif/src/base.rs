@@ -13,6 +13,7 @@ use super::causes::Causes;
 use super::images_seen::ImagesSeen;
 use super::position::{Geometry, padded};
 use super::trace::{Entry, RecordEffect, Trace};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use switches::Switches;
 use walstat_analyse::checkpoint::cause::{Cause, InferredSettings};
@@ -70,6 +71,8 @@ pub struct Base {
     pub(crate) switch_bytes: u64,
     /// Base backups: from the first record after the start of each up to its end.
     pub backups: Vec<Range<Ordinal>>,
+    /// Those of them during whose checkpoint others went on to write.
+    pub(crate) backups_beside_work: Vec<Range<Ordinal>>,
     /// Whether images are there for checking only.
     pub checks_consistency: bool,
     /// Pages that were given up for want of memory.
@@ -115,6 +118,7 @@ impl Base {
             switches: Switches::default(),
             switch_bytes: 0,
             backups: Vec::new(),
+            backups_beside_work: Vec::new(),
             checks_consistency: trace.checks_consistency,
             given_up: trace.given_up,
             has_custom_rmgrs: trace.has_custom_rmgrs,
@@ -122,6 +126,7 @@ impl Base {
             passed: Vec::new(),
         };
         base.read_marks(trace);
+        base.find_backups_beside_work();
         base.switch_bytes = base.left_empty(trace);
         base.switches = Switches::of(trace, &base);
         let unfinished = unfinished::find(trace, &base);
@@ -214,6 +219,13 @@ impl Base {
         self.sharpen_times(trace);
     }
 
+    fn find_backups_beside_work(&mut self) {
+        let beside_work = self.checkpoints.iter().filter(|own| own.is_beside_work());
+        let begun: BTreeSet<Ordinal> = beside_work.map(|own| own.first).collect();
+        let all = self.backups.iter().filter(|backup| begun.contains(&backup.start));
+        self.backups_beside_work = all.cloned().collect();
+    }
+
     fn left_empty(&self, trace: &Trace) -> u64 {
         let switches = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Switch);
         let own = switches.filter(|(ordinal, _)| self.contains(*ordinal));
@@ -251,7 +263,7 @@ impl Base {
 
     /// Whether that backup ran beside work.
     pub(crate) fn is_in_backup_beside_work(&self, ordinal: Ordinal) -> bool {
-        self.backups_beside_work().any(|backup| backup.contains(&ordinal))
+        self.backups_beside_work.iter().any(|backup| backup.contains(&ordinal))
     }
 
     /// Whether a record lies in the range.
@@ -296,15 +308,6 @@ impl Base {
             let is_asked = own.online && own.moved_by(CauseReading::Likely).is_none();
             is_asked && own.is_beside_work()
         })
-    }
-
-    /// The base backups during whose checkpoint others went on to write.
-    pub(crate) fn backups_beside_work(&self) -> impl Iterator<Item = &Range<Ordinal>> {
-        let is_beside_work = |first| {
-            let mut begun = self.checkpoints.iter().filter(|own| own.first == first);
-            begun.any(BaseCheckpoint::is_beside_work)
-        };
-        self.backups.iter().filter(move |backup| is_beside_work(backup.start))
     }
 
     /// The last checkpoint that began before the range.

@@ -5,6 +5,7 @@ use crate::common::changed::{Places, Stretch};
 use crate::common::one_change::{of, put};
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::{Ran, command, finish};
+use crate::ways::tar_of;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -401,17 +402,6 @@ fn a_backup_of_a_standby_needs_the_wal_up_to_its_minimum_recovery_point() {
         let is_short = sentence(&ran).contains("consistent from 0/00C00000 on");
         assert_eq!(is_short, code == 1, "{}", sentence(&ran));
     }
-}
-
-/// A tar of these files, in this order.
-fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut tar = tar::Builder::new(Vec::new());
-    for (name, bytes) in files {
-        let mut header = tar::Header::new_ustar();
-        header.set_size(bytes.len() as u64);
-        tar.append_data(&mut header, name, *bytes).expect("a vector takes all");
-    }
-    tar.into_inner().expect("a vector takes all")
 }
 
 /// `pg_basebackup -F tar` puts it behind everything else, and `tar` where the folder has it.

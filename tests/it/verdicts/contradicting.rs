@@ -232,17 +232,22 @@ fn an_image_of_zstd_is_unpacked() {
     assert!(ran.stdout.contains("one that cannot be unpacked"), "{}", ran.stdout);
 }
 
-/// A server takes of the last reference what there is room for, from 12 on.
-#[test]
-fn the_last_reference_of_pglz_may_go_over_the_end() {
-    // Two bytes and 30 references of 273 bytes.
+/// What pglz makes of two bytes and so many references of 273 bytes.
+fn references(count: usize) -> Vec<u8> {
     let mut packed = vec![0b1111_1100, b'a', b'a'];
-    for index in 0..30 {
+    for index in 0..count {
         if index % 8 == 6 {
             packed.push(0xFF);
         }
         packed.extend([0x0F, 1, 255]);
     }
+    packed
+}
+
+/// A server takes of the last reference what there is room for, from 12 on.
+#[test]
+fn the_last_reference_of_pglz_may_go_over_the_end() {
+    let packed = references(30);
     let hole = |bytes: u16| (bytes > 0).then_some((100, bytes));
     let of_hole = |release, bytes| told_of_image(release, packed.clone(), hole(bytes), false);
     for (release, bytes, found) in [
@@ -269,14 +274,8 @@ fn the_last_reference_of_pglz_may_go_over_the_end() {
 /// A server copies a negative number of bytes, and ends by signal 11.
 #[test]
 fn a_hole_lies_within_its_page() {
-    // Two bytes and 29 references of 273 bytes: 7919.
-    let mut packed = vec![0b1111_1100, b'a', b'a'];
-    for index in 0..29 {
-        if index % 8 == 6 {
-            packed.push(0xFF);
-        }
-        packed.extend([0x0F, 1, 255]);
-    }
+    // 7919 bytes.
+    let packed = references(29);
     let with_hole_at = |offset| told_of_image("15", packed.clone(), Some((offset, 273)), false);
     assert_eq!(with_hole_at(7919).code, Some(0));
     let ran = with_hole_at(7920);

@@ -29,7 +29,7 @@ impl Switches {
     pub(crate) fn of(trace: &Trace, base: &Base) -> Switches {
         let (ordinals, seen): (Vec<Ordinal>, Vec<Seen>) = seen(trace, base).into_iter().unzip();
         let lsn_of = |ordinal: Ordinal| trace.entry_of(ordinal).map(|entry| entry.lsn);
-        let moving = of_backups(base.backups_beside_work(), lsn_of);
+        let moving = of_backups(base.backups_beside_work.iter(), lsn_of);
         let bytes = base.geometry.segment;
         let moves = seen.iter().map(|seen| moving.explain(seen.segment, bytes)).collect();
         let all = ordinals.into_iter().zip(Closed::all(seen)).collect();

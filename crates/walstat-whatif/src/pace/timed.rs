@@ -347,7 +347,8 @@ impl<'b> TimedPace<'b> {
     fn written_up_to(&mut self, segment: u64, usable: u64) {
         // Each full segment asks, and all of them ask for the same.
         if self.written < segment && self.is_needed(segment - 1) {
-            self.request(usable + self.rate.bytes_in(self.settings.late_micros));
+            let late = self.rate.bytes_in(self.settings.late_micros);
+            self.request(usable.saturating_add(late));
         }
         self.written = self.written.max(segment);
     }
