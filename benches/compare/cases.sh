@@ -142,7 +142,7 @@ case_memory() {
 # Of a tenth, a fifth, two fifths and all of the WAL a GB costs the same, and memory stays below its limit.
 # "$1": the limit in MB; "$2"...: what walstat is asked.
 case_growth_of() {
-    local limit=$1 dir files threads=1 kind share all label anon costs mark
+    local limit=$1 dir files kind share all label anon costs mark
     shift
     local asked=("$@")
     for kind in images tiny; do
@@ -152,7 +152,8 @@ case_growth_of() {
             all=${#files[@]}
             choose_first $(((all * share + 99) / 100))
             label="$share % of $kind, \`walstat ${asked[*]} -j1\`"
-            if ! side_by_side "$few" run_asked || ! read -r anon _ < <(peak_memory run_asked); then
+            if ! side_by_side "$few" run_asked_1 ||
+                ! read -r anon _ < <(peak_memory "$walstat" "${asked[@]}" -j1 "$dir"); then
                 row "$label" '–' '–' '–' '–' 'FAIL: did not run'
                 continue
             fi

@@ -125,11 +125,13 @@ evict() {
     fi
 }
 
-# Peak anonymous memory and peak resident memory of a command, in kB: "anon resident".
+# Peak anonymous memory and peak resident memory of a program, in kB: "anon resident". Of a function it would be
+# that of the shell that runs it.
 # The first is sampled every two milliseconds, the second is the kernel's own high-water mark,
 # which includes the program's file pages and is therefore an upper bound of the first.
 peak_memory() {
     local pid key value anon=0 resident=0
+    [ "$(type -t "$1")" = file ] || fail "peak_memory: $1 is not a program"
     "$@" >/dev/null 2>"$work/errors" &
     pid=$!
     while kill -0 "$pid" 2>/dev/null; do

@@ -42,8 +42,6 @@ const PGLZ_LENGTHS: (usize, usize) = (3, 18);
 fn pglz(packed: &[u8]) -> Option<Unpacked> {
     let (shortest, extended) = PGLZ_LENGTHS;
     let (mut rest, mut bytes) = (packed, 0);
-    // Before the last reference, if nothing comes after that.
-    let mut before_last = None;
     while let Some((&control, after)) = rest.split_first() {
         rest = after;
         if rest.is_empty() {
@@ -57,7 +55,6 @@ fn pglz(packed: &[u8]) -> Option<Unpacked> {
                 let run = run.min(rest.len());
                 rest = rest.get(run..)?;
                 bytes += run;
-                before_last = None;
                 control >>= run;
                 continue;
             }
@@ -70,16 +67,16 @@ fn pglz(packed: &[u8]) -> Option<Unpacked> {
             }
             let distance = usize::from(first & 0xF0) << 4 | usize::from(second);
             is_behind(distance, bytes)?;
-            before_last = Some(bytes);
+            if rest.is_empty() {
+                is_no_more_than_a_page(bytes)?;
+                return Some(Unpacked::Room(bytes + 1, bytes + length));
+            }
             bytes += length;
             control >>= 1;
         }
-        is_no_more_than_a_page(before_last.unwrap_or(bytes))?;
+        is_no_more_than_a_page(bytes)?;
     }
-    Some(match before_last {
-        Some(before) => Unpacked::Room(before + 1, bytes),
-        None => Unpacked::Bytes(bytes),
-    })
+    Some(Unpacked::Bytes(bytes))
 }
 
 /// The shortest match of LZ4, and the half byte that says that more bytes of length follow.
