@@ -37,6 +37,13 @@ impl<N: Clone + PartialEq> Life<N> {
         }
     }
 
+    /// What it was called at a place, if a name was given to it only after that.
+    fn before(&self, name: &N, at: Lsn) -> Option<&N> {
+        let (since, _) = self.since.iter().find(|(_, known)| known == name)?;
+        let (_, earlier) = self.since.iter().rfind(|(since, _)| *since <= at)?;
+        (*since > at).then_some(earlier)
+    }
+
     /// The names that it had from one place to another, each with where it had it.
     fn between(&self, from: Lsn, to: Lsn) -> impl Iterator<Item = (Lsn, Lsn, &N)> {
         let ends = self.since.iter().skip(1).map(|(since, _)| *since).chain([self.until]);
@@ -94,6 +101,13 @@ impl Renamed {
             let life = life.or_insert_with(|| Life::new(Lsn::default(), name.clone()));
             life.call(inserted.unwrap_or_default(), name);
         }
+    }
+
+    /// The schema and the name that a relation had at a place, where a data directory that is newer has only
+    /// the name that it was given after that.
+    pub(super) fn before(&self, key: Key, name: (u32, &str), at: Lsn) -> Option<(u32, Arc<str>)> {
+        let (namespace, name) = name;
+        self.relations.get(&key)?.before(&(namespace, Arc::from(name)), at).cloned()
     }
 
     /// All names of a database that had several.
@@ -168,6 +182,19 @@ mod tests {
         assert_eq!(names(&schema, Lsn(4), Lsn::MAX), ["second", "third"]);
         schema.until = Lsn(7);
         assert_eq!(names(&schema, Lsn(8), Lsn::MAX), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_was_given_later_is_not_that_of_before() {
+        let mut life = Life::new(Lsn(0), "cust");
+        life.call(Lsn(5), "customers");
+        life.call(Lsn(9), "cust");
+        assert_eq!(life.before(&"customers", Lsn(4)), Some(&"cust"));
+        assert_eq!(life.before(&"customers", Lsn(5)), None);
+        assert_eq!(life.before(&"cust", Lsn(6)), None, "it was called so before, too");
+        assert_eq!(life.before(&"other", Lsn(4)), None);
+        let made = Life::new(Lsn(3), "new");
+        assert_eq!(made.before(&"new", Lsn(2)), None, "there was none");
     }
 
     #[test]

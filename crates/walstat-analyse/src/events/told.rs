@@ -165,6 +165,7 @@ impl Teller {
         }
         for draft in &mut self.drafts {
             let mut catalogs = self.history.at(draft.moment());
+            draft.name_as_before(&self.renamed, &mut catalogs);
             draft.event.names = draft.all_names(&self.renamed, &mut catalogs);
         }
         let history = &self.history;
@@ -230,6 +231,20 @@ impl Draft {
         // An index is in the schema of its table.
         let schema = event.schema.take();
         event.schema = schema.or_else(|| catalogs.schema(database, class.namespace));
+    }
+
+    /// Names it as it was called then, where the catalogs know only what it was called later.
+    fn name_as_before(&mut self, renamed: &Renamed, catalogs: &mut CatalogsAt<'_>) {
+        let Subject::Relation(class, _) = &self.subject else { return };
+        if is_index(class) {
+            return;
+        }
+        let (key, now) = ((class.database, class.oid), (class.namespace, &*class.name));
+        let at = self.event.commit.unwrap_or(self.event.lsn);
+        if let Some((namespace, name)) = renamed.before(key, now, at) {
+            self.event.table = Some(name);
+            self.event.schema = catalogs.schema(class.database, namespace);
+        }
     }
 
     /// Names it as lists do, where the catalogs say nothing.
