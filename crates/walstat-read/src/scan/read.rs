@@ -273,6 +273,7 @@ impl Reading<'_> {
         let mut outcome = self.read_live(plan)?;
         outcome.add_problems(problems);
         outcome.holes.extend(holes);
+        outcome.tell_what_lies_there(plan);
         Ok(outcome)
     }
 
