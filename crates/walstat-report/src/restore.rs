@@ -274,8 +274,11 @@ fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
 fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let Some(label) = backup.label else { return Ok(()) };
     let lsn = label.checkpoint;
-    let found = wal.backups.checkpoints.iter().find(|placed| placed.lsn == lsn);
-    let Some(found) = found.map(|placed| placed.checkpoint) else {
+    let found = wal.backups.checkpoint_at(lsn);
+    if found == Err(true) {
+        return Ok(());
+    }
+    let Ok(found) = found else {
         if wal.end <= lsn {
             return Err(format!(
                 "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",
