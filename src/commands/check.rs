@@ -17,6 +17,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use walstat_analyse::backup::Backups;
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::select::Filters;
@@ -160,7 +161,8 @@ fn read_and_judge(
         filters: relation_files::filters(&args.source, &args.filters, &args.names)?.0,
     };
     let state = round::open(args, &request.filters, needs_tables(limits))?;
-    let (gathered, filters, round) = gather(args, limits, &request, gaps, state.as_ref())?;
+    let (gathered, filters, round) =
+        gather(args, limits, &request, gaps, state.as_ref(), backup.as_ref())?;
     let request = Request { filters, ..request };
     let (plan, accepted) = (gathered.plan.clone(), gathered.scanned.holes.accepted.clone());
     // A backup is not restored across a gap, whoever accepts it.
@@ -210,13 +212,14 @@ fn needs_tables(limits: &Config) -> bool {
 }
 
 /// Reads the WAL and counts what the limits need; returns it with the filters that were on, and what a round
-/// with a state has done.
+/// with a state has done. `backup`: the one that is asked about.
 fn gather(
     args: &CheckArgs,
     limits: &Config,
     request: &Request,
     gaps: &[Gap],
     state: Option<&OpenState>,
+    backup: Option<&Backup>,
 ) -> Result<(Gathered, Filters, Option<Round>), Failure> {
     read::range(&args.source)?;
     let found = round::found(args, state)?;
@@ -227,7 +230,9 @@ fn gather(
         None if args.outputs.formats().any(CheckFormat::tells_when) => assemble::overview(),
         _ => Counters::default(),
     };
-    let counters = Counters { restore: Some(Default::default()), ..counters };
+    let checkpoint = backup.and_then(|backup| Some(backup.label?.checkpoint));
+    let restore = (Backups::of_checkpoints(checkpoint), Default::default());
+    let counters = Counters { restore: Some(restore), ..counters };
     let (filters, gaps) = (&request.filters, gaps.iter().map(|gap| gap.range.clone()).collect());
     let (read, round) = match state {
         None => (read::read_found(&args.source, found, filters, gaps, &counters)?, None),

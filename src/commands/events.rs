@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::events::{EventKind, Events, TableEvent};
+use walstat_analyse::prepared_log::PreparedLog;
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -61,8 +62,8 @@ fn gather(args: &EventsArgs) -> Result<EventsReport, Failure> {
     let found = read::found(&args.source)?;
     let times = read::window(&args.source, &found)?.map(|window| window.span.times);
     let known = Known::names(&args.names.sources(), &found);
-    let prototype: Counted =
-        (Statistics::default(), Events::new(args.choice.min_rows, known.store()));
+    let events = Events::new(args.choice.min_rows, known.store());
+    let prototype: Counted = (Statistics::default(), (events, PreparedLog::default()));
     let observer = Observer::new(prototype.clone());
     let read = read::read_in(&args.source, found, None, &Filters::default(), &observer)?;
     let counted = |seen: Observer| seen.into_inner::<Counted>().unwrap_or(prototype);

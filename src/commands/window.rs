@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
+use walstat_analyse::backup::Backups;
 use walstat_analyse::counters::{RestoreInput, Statistics};
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target};
@@ -142,7 +143,9 @@ fn look(
     let places = labels.iter().map(|told| told.found.label);
     let places = places.flat_map(|label| [Some(label.start), label.stop]).flatten();
     let window = RecoveryWindow::new(target.cloned(), places.collect());
-    let prototype: Noted = (Statistics::default(), (RestoreInput::default(), window));
+    let checkpoints = labels.iter().map(|told| told.found.label.checkpoint);
+    let restore: RestoreInput = (Backups::of_checkpoints(checkpoints), Default::default());
+    let prototype: Noted = (Statistics::default(), (restore, window));
     let read = read::read_in(source, found, None, &Filters::default(), &Observer::new(prototype))?;
     let mut read = read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default());
     let (_, ((_, (_, contradictions)), _)) = &read.scanned.observer;

@@ -201,8 +201,12 @@ fn heading(row: &EventRow, out: &mut dyn Write) -> io::Result<()> {
 fn target(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Result<()> {
     let target = &row.recovery_target;
     let mut inclusive = "off";
+    let Some(place) = &target.recovery_target_lsn else {
+        let why = row.unopened.as_deref().unwrap_or_default();
+        return writeln!(out, "# no lines: {why}");
+    };
     if report.settings.has_lsn {
-        writeln!(out, "recovery_target_lsn = '{}'", target.recovery_target_lsn)?;
+        writeln!(out, "recovery_target_lsn = '{place}'")?;
     } else if let Some(xid) = &target.recovery_target_xid {
         writeln!(out, "recovery_target_xid = '{xid}'")?;
     } else if let Some(xid) = &target.after_xid {
@@ -210,7 +214,6 @@ fn target(row: &EventRow, report: &EventsReport, out: &mut dyn Write) -> io::Res
         writeln!(out, "# recovery stops right after the last transaction that ended before it")?;
         writeln!(out, "recovery_target_xid = '{xid}'")?;
     } else {
-        let place = &target.recovery_target_lsn;
         return writeln!(
             out,
             "# no transaction ends at {place}, and this release knows no other target"
@@ -260,7 +263,7 @@ mod tests {
 
     fn drop_table(xid: u32, outcome: &str) -> EventRow {
         let recovery_target =
-            RecoveryTarget { recovery_target_lsn: format!("0/{xid}"), ..RecoveryTarget::default() };
+            RecoveryTarget { recovery_target_lsn: Some(format!("0/{xid}")), ..Default::default() };
         let (xid, outcome) = (xid.to_string(), outcome.to_owned());
         EventRow {
             xid,

@@ -103,3 +103,36 @@ pub fn insert_with_short_image(bytes: &mut [u8], places: &Places) -> Option<()> 
     bytes[info + 1] = bytes[info + 1].checked_sub(1)?;
     Some(())
 }
+
+/// In a block's flags: redo makes the page anew (`BKPBLOCK_WILL_INIT`).
+const WILL_INIT: u8 = 0x40;
+
+/// An insertion into a page that is there, whose block is marked to be made anew.
+pub fn insert_marked(bytes: &mut [u8], places: &Places) -> Option<()> {
+    of(bytes, HEAP, 0x00)?;
+    bare(places)?;
+    bytes[places.blocks.first()?.flags] |= WILL_INIT;
+    Some(())
+}
+
+/// The same beside an image of the block.
+pub fn insert_of_image_marked(bytes: &mut [u8], places: &Places) -> Option<()> {
+    of(bytes, HEAP, 0x00)?;
+    let block = places.blocks.first().filter(|block| !block.image.is_empty())?;
+    bytes[block.flags] |= WILL_INIT;
+    Some(())
+}
+
+/// An insertion into a new page, whose block is not marked so.
+pub fn insert_unmarked(bytes: &mut [u8], places: &Places) -> Option<()> {
+    of(bytes, HEAP, 0x80)?;
+    bytes[places.blocks.first()?.flags] &= !WILL_INIT;
+    Some(())
+}
+
+/// A split of a B-tree page whose right half is not marked to be made anew.
+pub fn split_unmarked(bytes: &mut [u8], places: &Places) -> Option<()> {
+    of(bytes, BTREE, 0x40).or_else(|| of(bytes, BTREE, 0x30))?;
+    bytes[places.blocks.get(1)?.flags] &= !WILL_INIT;
+    Some(())
+}

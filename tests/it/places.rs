@@ -336,6 +336,15 @@ fn what_is_no_file_under_a_segments_name_is_a_problem() {
             assert!(made.expect("mkfifo starts").success());
         }),
     ];
+    // One problem, wherever it lies: that there is no segment in its place has the same cause.
+    for (what, make) in makes {
+        let directory = three("");
+        let path = directory.path().join(NAMES[1]);
+        fs::remove_file(&path).expect("the segment");
+        make(&path);
+        let ran = check(&["--as", "archive"], &[directory.path().to_owned()]).exits(4);
+        assert_eq!(kinds(&ran), [("not_wal".to_owned(), NAMES[1].to_owned())], "{what}");
+    }
     for (what, make) in makes {
         let directory = three("");
         let path = directory.path().join("00000001000000000000000A");

@@ -2,20 +2,22 @@
 //! consistent; and what a server restored from it needs.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::xlog::{self, Limits, ParameterChange};
 use walstat_format::record::Record;
 use walstat_format::rmgr::XLOG;
+use walstat_read::scan::few::{Few, STRETCH_BITS};
 use walstat_read::scan::observe::Observe;
 
 /// A checkpoint record and where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlacedCheckpoint {
+struct PlacedCheckpoint {
     /// Start of the record.
-    pub lsn: Lsn,
+    lsn: Lsn,
     /// What it says.
-    pub checkpoint: Checkpoint,
+    checkpoint: Checkpoint,
 }
 
 /// The end of a backup that was taken from a primary.
@@ -27,36 +29,64 @@ pub struct BackupEnd {
     pub end: Lsn,
 }
 
-/// Checkpoints, ends of backups and changes of settings, in the order of the WAL.
+/// Checkpoints, ends of backups and changes of settings, in the order of the WAL. Of each, few are noted in
+/// each stretch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Backups {
-    /// All checkpoints.
-    pub checkpoints: Vec<PlacedCheckpoint>,
-    /// All ends of backups.
+    checkpoints: Vec<PlacedCheckpoint>,
+    /// Stretches of the WAL that have more checkpoints than are noted.
+    crowded: BTreeSet<u64>,
+    /// Checkpoints that are noted wherever they lie.
+    #[serde(skip)]
+    wanted: BTreeSet<Lsn>,
+    /// Ends of backups.
     pub ends: Vec<BackupEnd>,
     /// Where settings changed that a hot standby needs as much of.
     pub limits: Vec<(Lsn, Limits)>,
+    /// How many there were before, of checkpoints, ends and changes.
+    before: [Few; 3],
 }
 
 impl Backups {
+    /// Nothing yet; the checkpoints at these places will be asked for.
+    pub fn of_checkpoints(wanted: impl IntoIterator<Item = Lsn>) -> Backups {
+        Backups { wanted: wanted.into_iter().collect(), ..Backups::default() }
+    }
+
+    /// The checkpoint at a place; `Err`: there is none, or (`true`) it is not known whether there is one.
+    pub fn checkpoint_at(&self, lsn: Lsn) -> Result<Checkpoint, bool> {
+        let found = self.checkpoints.iter().find(|placed| placed.lsn == lsn);
+        let may_be = || self.crowded.contains(&(lsn.0 >> STRETCH_BITS));
+        found.map(|placed| placed.checkpoint).ok_or_else(may_be)
+    }
+
+    /// Whether a checkpoint is noted.
+    fn notes_checkpoint(&mut self, lsn: Lsn) -> bool {
+        let [checkpoints, ..] = &mut self.before;
+        let is_one_of_few = checkpoints.takes(lsn);
+        if !is_one_of_few {
+            self.crowded.insert(lsn.0 >> STRETCH_BITS);
+        }
+        is_one_of_few || self.wanted.contains(&lsn)
+    }
+
     /// Takes note of a record of the WAL itself.
     #[inline(never)]
     fn look_into(&mut self, record: &Record<'_>) {
-        let info = record.header.rmgr_info();
+        let (lsn, info) = (record.lsn, record.header.rmgr_info());
         match info {
-            xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN => {
+            xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN if self.notes_checkpoint(lsn) => {
                 let data = record.main_data().unwrap_or_default();
                 let checkpoint = Checkpoint::parse(&data, record.version.checkpoint);
-                let lsn = record.lsn;
                 self.checkpoints
                     .extend(checkpoint.map(|checkpoint| PlacedCheckpoint { lsn, checkpoint }));
             }
-            xlog::PARAMETER_CHANGE => {
+            xlog::PARAMETER_CHANGE if self.before[1].takes(lsn) => {
                 let data = record.main_data().unwrap_or_default();
                 let change = ParameterChange::parse(&data, record.version);
-                self.limits.extend(change.map(|change| (record.lsn, change.limits)));
+                self.limits.extend(change.map(|change| (lsn, change.limits)));
             }
-            xlog::BACKUP_END => {
+            xlog::BACKUP_END if self.before[2].takes(lsn) => {
                 let end = record.end.aligned();
                 let start = xlog::backup_start(record.main_data_start());
                 self.ends.extend(start.map(|start| BackupEnd { start, end }));
@@ -78,7 +108,30 @@ impl Observe for Backups {
 
     fn merge(&mut self, later: Backups) {
         self.checkpoints.extend(later.checkpoints);
+        self.crowded.extend(later.crowded);
+        let before = self.before.iter_mut().zip(later.before);
+        before.for_each(|(own, later)| own.merge(later));
         self.ends.extend(later.ends);
         self.limits.extend(later.limits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_there_are_very_many_checkpoints_those_that_are_wanted_are_noted() {
+        let wanted = Lsn((1 << STRETCH_BITS) + 120 * 128);
+        let mut backups = Backups::of_checkpoints([wanted]);
+        let all = (0..2_u64 << STRETCH_BITS).step_by(128).map(Lsn);
+        let noted: Vec<Lsn> = all.filter(|lsn| backups.notes_checkpoint(*lsn)).collect();
+        assert_eq!(noted.len(), 2 * 64 + 1);
+        assert!(noted.contains(&wanted) && noted.contains(&Lsn(1 << STRETCH_BITS)));
+        let mut all = Backups::default();
+        all.merge(backups);
+        let other = Lsn((1 << STRETCH_BITS) + 200 * 128);
+        assert_eq!(all.checkpoint_at(other), Err(true));
+        assert_eq!(all.checkpoint_at(Lsn(2 << STRETCH_BITS)), Err(false));
     }
 }

@@ -65,6 +65,7 @@ mod names;
 mod open_events;
 mod operation;
 mod page;
+pub mod prepared_log;
 pub mod ratios;
 mod recent_map;
 pub mod recovery_window;

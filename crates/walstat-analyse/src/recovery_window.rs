@@ -189,11 +189,6 @@ impl RecoveryWindow {
         &self.restore_points
     }
 
-    /// Where a hot standby reads the states of prepared transactions.
-    pub fn two_phase(&self) -> &TwoPhase {
-        &self.two_phase
-    }
-
     /// What the WAL says of the transaction that is the target.
     pub fn story(&self) -> XidStory {
         self.story

@@ -1,6 +1,7 @@
-//! How far replay comes if the WAL ends at some place: where the last whole record before it ends, and
-//! when the last transaction before it ended, in the terms of a server that has recovered.
+//! How far replay comes if the WAL ends at some place: where the last whole record before it ends, when the
+//! last transaction before it ended, in the terms of a server that has recovered, and what is prepared there.
 
+use super::two_phase::{Standing, TwoPhase};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
@@ -8,16 +9,8 @@ use walstat_format::payload::{Time, xact, xlog};
 use walstat_format::record::Record;
 use walstat_format::record_header::RecordHeader;
 use walstat_format::rmgr::{TRANSACTION, XLOG};
+use walstat_read::scan::few::{Few, STRETCH_BITS};
 use walstat_read::scan::observe::Observe;
-
-/// Of each 1 MB of WAL, two points are kept at most: after the last record that ends in it, and after the
-/// last one that begins in it. No segment is smaller, so each has a point at its end; and a run has none of
-/// its own where it ends, which would depend on how the WAL was divided.
-const STEP_BITS: u32 = 20;
-/// Before so many records that recovery may end at and that begin in the same 1 MB there is a point. A server
-/// writes a handful; of more, those that follow have the one before them in common. Segments are not shorter,
-/// so it does not matter either how the WAL was divided.
-const ENDS_MAX: u32 = 64;
 
 /// Where replay stands after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,10 +21,17 @@ pub struct ReplayPoint {
     pub time: Option<Time>,
     /// Whether the record closes its segment.
     pub switch: bool,
+    /// What is prepared then.
+    pub standing: Standing,
 }
 
 /// Where replay stands at the end of each segment, and before each hole and each record that recovery may
 /// end at.
+///
+/// Of each 1 MB of WAL, two points are kept at most: after the last record that ends in it, and after the
+/// last one that begins in it. No segment is smaller, so each has a point at its end; and a run has none of
+/// its own where it ends, which would depend on how the WAL was divided. Of more records that recovery may
+/// end at than few, those that follow have the point before them in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReplayPoints {
     /// Ascending.
@@ -39,9 +39,9 @@ pub struct ReplayPoints {
     last: Option<ReplayPoint>,
     /// When the last transaction ended.
     time: Option<Time>,
-    /// In which 1 MB the last record begins that recovery may end at, and how many do there.
-    #[serde(skip)]
-    ends: (u64, u32),
+    /// How many records there were that recovery may end at.
+    ends: Few,
+    two_phase: TwoPhase,
 }
 
 /// When a transaction ended, of a record of one. A call of its own, so that the loop over all records keeps
@@ -51,11 +51,11 @@ fn end_time(info: u8, main_data: &[u8]) -> Option<Time> {
     xact::end_time(info, main_data)
 }
 
-/// Whether a record from `lsn` to `end`, after one from `previous` to `last`, is the first of its step.
+/// Whether a record from `lsn` to `end`, after one from `previous` to `last`, is the first of its stretch.
 #[inline(always)]
 fn is_next(last: Lsn, end: Lsn, previous: Lsn, lsn: Lsn) -> bool {
     let differ = ((last.0 - 1) ^ (end.0 - 1)) | (previous.0 ^ lsn.0);
-    differ >> STEP_BITS != 0
+    differ >> STRETCH_BITS != 0
 }
 
 /// Whether recovery may end at such a record, though it is whole: there is a point before it.
@@ -87,8 +87,14 @@ impl Observe for ReplayPoints {
             return;
         }
         let is_next = self.last.as_ref().is_some_and(next);
-        let is_end = may_end_recovery(header) && self.is_one_of_few(record.lsn);
-        self.note(end, header.is_switch(), is_next || is_end);
+        let is_end = may_end_recovery(header) && self.ends.takes(record.lsn);
+        if is_next || is_end {
+            self.points.extend(self.last);
+        }
+        if [TRANSACTION, XLOG].contains(&header.rmgr) {
+            self.two_phase.take(record);
+        }
+        self.note(end, header.is_switch());
     }
 
     fn lost(&mut self, _: Range<Lsn>) {
@@ -97,35 +103,35 @@ impl Observe for ReplayPoints {
 
     fn merge(&mut self, later: ReplayPoints) {
         let time = self.time;
-        let known = |point: ReplayPoint| ReplayPoint { time: point.time.or(time), ..point };
+        let mut inherited = self.two_phase.inherited(&later.two_phase);
+        let known = |point: ReplayPoint| {
+            let standing = inherited.known(point.end, point.standing);
+            ReplayPoint { time: point.time.or(time), standing, ..point }
+        };
+        let of_later = later.points.iter().chain(&later.last).copied().map(known);
+        let mut of_later: Vec<ReplayPoint> = of_later.collect();
         if later.last.is_some() {
             self.points.extend(self.last);
+            self.last = of_later.pop();
         }
-        self.points.extend(later.points.into_iter().map(known));
-        self.last = later.last.map(known).or(self.last);
+        self.points.append(&mut of_later);
+        self.two_phase.merge(later.two_phase);
         self.time = later.time.or(self.time);
-        if later.ends.1 > 0 {
-            self.ends = later.ends;
-        }
+        self.ends.merge(later.ends);
     }
 }
 
 impl ReplayPoints {
-    /// Notes where replay stands after a record; `is_kept`: where it stood before is a point, too.
+    /// Notes where replay stands after a record.
     #[inline(never)]
-    fn note(&mut self, end: Lsn, switch: bool, is_kept: bool) {
-        if is_kept {
-            self.points.extend(self.last);
-        }
-        self.last = Some(ReplayPoint { end, time: self.time, switch });
+    fn note(&mut self, end: Lsn, switch: bool) {
+        let standing = self.two_phase.standing();
+        self.last = Some(ReplayPoint { end, time: self.time, switch, standing });
     }
 
-    /// Takes note of a record that recovery may end at; whether there is a point before it.
-    fn is_one_of_few(&mut self, lsn: Lsn) -> bool {
-        let step = lsn.0 >> STEP_BITS;
-        let before = if self.ends.0 == step { self.ends.1 } else { 0 };
-        self.ends = (step, before.saturating_add(1));
-        before < ENDS_MAX
+    /// Where a hot standby reads the states of prepared transactions.
+    pub fn two_phase(&self) -> &TwoPhase {
+        &self.two_phase
     }
 
     /// Where replay stands after the last record that ends at `lsn` or before.
@@ -142,7 +148,8 @@ mod tests {
     fn points(ends: &[u64]) -> ReplayPoints {
         let mut points = ReplayPoints::default();
         for &end in ends {
-            let point = ReplayPoint { end: Lsn(end), time: Some(Time(end as i64)), switch: false };
+            let (time, standing) = (Some(Time(end as i64)), Standing::default());
+            let point = ReplayPoint { end: Lsn(end), time, switch: false, standing };
             if points.last.is_some_and(|last| (last.end.0 - 1) >> 20 != (end - 1) >> 20) {
                 points.points.extend(points.last);
             }
@@ -163,30 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_records_that_recovery_may_end_at_few_have_a_point() {
-        let mut points = ReplayPoints::default();
-        for at in 0..(3_u64 << STEP_BITS) / 128 {
-            let is_end = points.is_one_of_few(Lsn(at * 128));
-            points.note(Lsn((at + 1) * 128), false, is_end);
-        }
-        assert_eq!(points.points.len(), 3 * ENDS_MAX as usize - 1);
-        let in_the_second = points.before(Lsn((1 << STEP_BITS) + 5 * 128));
-        assert_eq!(in_the_second.map(|point| point.end), Some(Lsn((1 << STEP_BITS) + 5 * 128)));
-        let beyond = points.before(Lsn((2 << STEP_BITS) - 128)).map(|point| point.end.0);
-        assert_eq!(beyond, Some((1 << STEP_BITS) + 63 * 128));
-    }
-
-    #[test]
     fn a_hole_has_a_point_before_it_and_time_goes_on() {
         let mut all = points(&[0x10_0100, 0x10_0200]);
         all.lost(Lsn(0x10_0200)..Lsn(0x10_0300));
         all.merge(ReplayPoints { time: None, ..points(&[]) });
         let mut later = points(&[0x10_0400]);
-        (later.time, later.last) =
-            (None, Some(ReplayPoint { end: Lsn(0x10_0400), time: None, switch: true }));
+        let standing = Standing::default();
+        let last = ReplayPoint { end: Lsn(0x10_0400), time: None, switch: true, standing };
+        (later.time, later.last) = (None, Some(last));
         all.merge(later);
         assert_eq!(all.before(Lsn(0x10_02FF)).map(|point| point.end), Some(Lsn(0x10_0200)));
-        let last = ReplayPoint { end: Lsn(0x10_0400), time: Some(Time(0x10_0200)), switch: true };
+        let last = ReplayPoint { time: Some(Time(0x10_0200)), ..last };
         assert_eq!(all.before(Lsn::MAX), Some(last));
     }
 }

@@ -7,10 +7,10 @@
 //! noted, which lies nearest.
 
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, btree_map};
+use std::collections::{BTreeMap, btree_map};
 use std::iter::Rev;
 use walstat_format::lsn::Lsn;
-use walstat_format::payload::prepare::Prepare;
+use walstat_format::payload::prepare;
 use walstat_format::payload::timeline::Switch;
 use walstat_format::payload::xact::{self, End};
 use walstat_format::payload::xlog;
@@ -18,7 +18,7 @@ use walstat_format::record::Record;
 use walstat_format::rmgr::{TRANSACTION, XLOG};
 
 /// No server has more at a time (`MAX_BACKENDS` in `src/include/postmaster/postmaster.h`).
-const PREPARED_MAX: usize = (1 << 18) - 1;
+pub(crate) const PREPARED_MAX: usize = (1 << 18) - 1;
 /// Of each 1 MB in which transactions are prepared, two readings are kept. No segment is smaller.
 const STEP_BITS: u32 = 20;
 
@@ -62,9 +62,11 @@ impl Reading {
 pub struct TwoPhase {
     /// By place.
     pending: BTreeMap<Lsn, Prepared>,
-    places: HashMap<u32, Lsn>,
+    places: BTreeMap<u32, Lsn>,
     /// Those that were prepared before all that was seen, and where they ended.
-    ended: HashMap<u32, Lsn>,
+    ended: BTreeMap<u32, Lsn>,
+    /// Where one ended first of which it is not known which: all that were prepared before may be over.
+    unknown_end: Option<Lsn>,
     timeline: Option<u32>,
     readings: Vec<Reading>,
 }
@@ -123,21 +125,25 @@ impl TwoPhase {
                 self.ended.entry(xid).or_insert(lsn);
             }
         }
+        if let Some(lsn) = later.unknown_end {
+            self.forget_all(lsn);
+        }
         later.pending.into_values().for_each(|prepared| self.add(prepared));
         self.timeline = later.timeline.or(self.timeline);
         readings.into_iter().for_each(|reading| self.read(reading));
     }
 
+    #[inline(never)]
     fn prepare(&mut self, record: &Record<'_>) {
-        let Some(main_data) = record.main_data() else { return };
-        if let Some(prepare) = Prepare::parse(&main_data, record.version) {
-            let (xid, lsn, end) = (prepare.xid, record.lsn, record.end);
-            self.add(Prepared { xid, lsn, end });
+        if let Some(xid) = prepare::xid(record.main_data_start()) {
+            self.add(Prepared { xid, lsn: record.lsn, end: record.end });
         }
     }
 
+    #[inline(never)]
     fn end(&mut self, record: &Record<'_>) {
-        let Some(main_data) = record.main_data() else { return };
+        // Of one that goes on after the window the first bytes are there, and the transaction stands last.
+        let Some(main_data) = record.main_data() else { return self.forget_all(record.lsn) };
         let end = End::parse(record.header.info, &main_data, record.version);
         if let Some(xid) = end.and_then(|end| end.prepared_xid)
             && !self.forget(xid)
@@ -157,6 +163,12 @@ impl TwoPhase {
         {
             self.places.remove(&first.xid);
         }
+    }
+
+    fn forget_all(&mut self, lsn: Lsn) {
+        self.pending.clear();
+        self.places.clear();
+        self.unknown_end = self.unknown_end.or(Some(lsn));
     }
 
     fn forget(&mut self, xid: u32) -> bool {
@@ -192,7 +204,11 @@ impl Inherited<'_> {
     /// How replay stands after all records that begin before a place, where the later one has noted
     /// `standing`.
     pub(crate) fn known(&mut self, place: Lsn, standing: Standing) -> Standing {
-        let is_over = |it: &&Prepared| self.later.ended.get(&it.xid).is_some_and(|at| *at < place);
+        let TwoPhase { ended, unknown_end, .. } = self.later;
+        let is_over = |it: &&Prepared| {
+            let mut ends = ended.get(&it.xid).into_iter().chain(unknown_end);
+            ends.any(|at| *at < place)
+        };
         // Once ended, it stays so.
         if self.next.is_none_or(|next| is_over(&next)) {
             self.next = self.pending.find(|it| !is_over(it));
@@ -243,6 +259,21 @@ mod tests {
         assert_eq!(earlier.readings(), [Reading { lsn: Lsn(0x4000), standing }]);
         assert_eq!(earlier.standing().prepared, Some(first));
         assert!(earlier.ended.is_empty());
+    }
+
+    #[test]
+    fn where_it_is_not_known_which_one_ended_all_may_be_over() {
+        let mut earlier = with(&[prepared(700, 0x1000)]);
+        let mut later = with(&[prepared(701, 0x2000)]);
+        later.forget_all(Lsn(0x3000));
+        later.add(prepared(702, 0x4000));
+        let mut inherited = earlier.inherited(&later);
+        let known =
+            [0x3000, 0x3001].map(|at| inherited.known(Lsn(at), Standing::default()).prepared);
+        assert_eq!(known, [Some(prepared(700, 0x1000)), None]);
+        earlier.merge(later);
+        assert_eq!(earlier.pending.keys().collect::<Vec<_>>(), [&Lsn(0x4000)]);
+        assert_eq!(earlier.unknown_end, Some(Lsn(0x3000)));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What lies in a record's payload and cannot be, so that redo ends at it or reads what is not there: offset
 //! numbers that no page has, lists that are longer than the data, images that are missing or do not unpack to
-//! a page.
+//! a page, blocks that are marked to be made anew and are not.
 //!
 //! Not for block references ([`crate::block::needed`]), and not for what only the pages themselves could
 //! tell.
 
+mod init;
 mod lengths;
 
 use crate::block::BlockRef;
@@ -48,6 +49,9 @@ pub enum Contradiction {
     Image(u8, Option<u32>),
     /// The hole of the compressed image of the block of this id goes beyond the page.
     Hole(u8),
+    /// The block of this id is marked to be made anew (`BKPBLOCK_WILL_INIT`), or not, and redo does the
+    /// other.
+    WillInit(u8, bool),
 }
 
 /// Nothing is looked at but images.
@@ -141,7 +145,7 @@ fn looked_at(rmgr: u8, info: u8) -> [u8; 2] {
 const CHECK_CONSISTENCY: u8 = 0x02;
 
 /// Whether a record has to be looked at by [`contradiction`]: each with an image or of which one is wanted,
-/// and each with lists.
+/// with lists, or with several blocks.
 #[inline(always)]
 pub fn may_contradict(record: &Record<'_>) -> bool {
     let (header, parts) = (&record.header, &record.parts);
@@ -149,6 +153,9 @@ pub fn may_contradict(record: &Record<'_>) -> bool {
         return true;
     }
     let [first, second] = looked_at(header.rmgr, header.info);
+    if init::may_be_wrong(record) {
+        return true;
+    }
     if first >= PLACES_END {
         return first != NOTHING[0];
     }
@@ -168,10 +175,17 @@ pub fn may_contradict(record: &Record<'_>) -> bool {
 pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
     let header = &record.header;
     let (rmgr, info) = (header.rmgr, header.rmgr_info());
-    if let Some(found) = record.blocks().find_map(|block| wrong_image(record, &block)) {
+    let main = record.main_data();
+    let wrong = |block: BlockRef| {
+        // A server looks at the mark first.
+        let is_wrong = init::is_wrong(record, &block, main.as_deref());
+        let wrong = is_wrong.then_some(Contradiction::WillInit(block.id, block.will_init));
+        wrong.or_else(|| wrong_image(record, &block))
+    };
+    if let Some(found) = record.blocks().find_map(wrong) {
         return Some(found);
     }
-    let main = record.main_data()?;
+    let main = main?;
     let looked_at = looked_at(rmgr, info);
     if looked_at == FIXED && main.len() < lengths::read_at_least(rmgr, info, record.version) {
         return Some(Contradiction::TooShort);

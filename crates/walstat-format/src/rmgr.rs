@@ -142,7 +142,7 @@ pub fn is_of_vacuum(rmgr: u8, info: u8) -> bool {
 
 /// Resource managers whose records have a flag beside their type, which redo masks: a page that is made anew,
 /// or that more follows.
-const FLAGGED: [u8; 4] = [TRANSACTION, HEAP2, HEAP, BRIN];
+pub(crate) const FLAGGED: [u8; 4] = [TRANSACTION, HEAP2, HEAP, BRIN];
 
 /// Whether redo of the release knows such a record; with another one recovery ends (`unknown op code`).
 /// Redo of [`XLOG`] and [`GENERIC`] passes over what it does not know, and what that of an extension knows

@@ -7,6 +7,7 @@ mod copies;
 mod damage;
 pub mod ending;
 mod fast;
+pub mod few;
 mod join;
 mod joined_runs;
 pub mod memory;

@@ -43,6 +43,14 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
             format!("an image of block {id} of a record {name} with its hole within the page"),
             "one whose hole goes on after the end of the page".to_owned(),
         ),
+        Contradiction::WillInit(id, true) => (
+            format!("block {id} without the flag WILL_INIT: redo of {name} reads it as it is"),
+            "WILL_INIT".to_owned(),
+        ),
+        Contradiction::WillInit(id, false) => (
+            format!("block {id} with the flag WILL_INIT: redo of {name} makes it anew"),
+            "none".to_owned(),
+        ),
     };
     let segment = plan.segment_name(found.lsn);
     let problem = Problem::of_file(ProblemKind::RecordBody, &segment, expected, found_there);

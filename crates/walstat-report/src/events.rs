@@ -5,19 +5,21 @@ use super::build::{Request, left_aside, rfc3339};
 use super::known::Known;
 use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
+use super::restore::lost;
 use std::collections::BTreeSet;
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::events::{Events, Name, TableEvent, UnexplainedDrop};
 use walstat_analyse::finished_transactions::TransactionOutcome;
+use walstat_analyse::prepared_log::PreparedLog;
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
 
-/// What is counted: the statistics of every report, and what was done to tables.
-pub type Counted = (Statistics, Events);
+/// What is counted: the statistics of every report, what was done to tables, and what was prepared.
+pub type Counted = (Statistics, (Events, PreparedLog));
 
 /// So many transactions of which nothing but their files can be told are named.
 const UNEXPLAINED_TOLD: usize = 3;
@@ -34,15 +36,17 @@ pub fn report(
     chosen: impl FnOnce(Vec<TableEvent>) -> Vec<TableEvent>,
 ) -> EventsReport {
     let mut seen = None;
-    let scanned = scanned.map(|(statistics, events)| {
-        seen = Some(events);
+    let scanned = scanned.map(|(statistics, others)| {
+        seen = Some(others);
         statistics
     });
+    let (seen, prepared) = seen.unzip();
+    let ways = Ways { backup, first: scanned.first, prepared: prepared.unwrap_or_default() };
     let has_catalogs = known.store().is_some();
     let (store, names, mut warnings) = known.apart(&plan);
     let found = seen.map(|events| events.finish(store, &names)).unwrap_or_default();
     let events = chosen(found.events);
-    let rows: Vec<EventRow> = events.iter().map(|event| row(event, &plan, backup)).collect();
+    let rows: Vec<EventRow> = events.iter().map(|event| row(event, &plan, &ways)).collect();
     let recovery = plan.version().recovery;
     let settings = RecoverySettings { file: recovery.file, has_lsn: recovery.has_lsn };
     if found.unknown > 0 {
@@ -66,6 +70,7 @@ pub fn report(
             rows.len()
         ));
     }
+    warnings.extend(unopened(&rows));
     let other_timelines = left_aside(&plan).0.into_keys().collect();
     let broken = broken_databases(&rows);
     let request = Request {
@@ -79,6 +84,39 @@ pub fn report(
     let mut report = assemble(gathered, &request, &ReportOptions::default()).report;
     report.notes.extend(broken);
     EventsReport::new(report, rows, warnings, settings, other_timelines)
+}
+
+/// What decides whether recovery stops at a target, and the server opens.
+struct Ways {
+    /// Where the base backup begins that names come from.
+    backup: Option<Lsn>,
+    /// The first record.
+    first: Option<Lsn>,
+    prepared: PreparedLog,
+}
+
+impl Ways {
+    /// Why a server that stops before a place does not open there; of one that is restored from a backup of
+    /// which nothing is known, from one before all of the WAL.
+    fn unopened(&self, plan: &Plan, place: Lsn) -> Option<String> {
+        let bytes = u64::from(plan.geometry.segment_bytes);
+        let start = self.backup.or(self.first).unwrap_or_default();
+        // The record may go on in the segment.
+        let since = Lsn((place.0 / bytes).saturating_sub(1) * bytes);
+        let standing = self.prepared.standing(since, place);
+        lost(plan, start, &standing).map(|lost| lost.at_the_end(place))
+    }
+}
+
+/// That there are events without a target, and why.
+fn unopened(rows: &[EventRow]) -> Option<String> {
+    let mut all = rows.iter().filter_map(|row| row.unopened.as_ref());
+    let first = all.next()?;
+    let events = match all.count() {
+        0 => "1 event has".to_owned(),
+        more => format!("{} events have", more + 1),
+    };
+    Some(format!("{events} no recovery target, since a server does not open there: {first}"))
 }
 
 /// Databases that no transaction has dropped, and that are lost all the same.
@@ -124,11 +162,14 @@ fn unexplained(drops: &[UnexplainedDrop]) -> Option<String> {
     })
 }
 
-fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
+fn row(event: &TableEvent, plan: &Plan, ways: &Ways) -> EventRow {
+    let backup = ways.backup;
     let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
     let target = event.target;
     // Recovery from the backup has to meet the end of that transaction.
     let after = target.after.filter(|end| backup.is_none_or(|start| start <= end.lsn));
+    let unopened = ways.unopened(plan, target.lsn);
+    let opens = unopened.is_none();
     EventRow {
         lsn: event.lsn.to_string(),
         commit_lsn: event.commit.map(|lsn| lsn.to_string()),
@@ -145,13 +186,14 @@ fn row(event: &TableEvent, plan: &Plan, backup: Option<Lsn>) -> EventRow {
         rows: event.rows,
         bytes: event.bytes,
         recovery_target: RecoveryTarget {
-            recovery_target_lsn: target.lsn.to_string(),
+            recovery_target_lsn: opens.then(|| target.lsn.to_string()),
             recovery_target_inclusive: "off",
-            recovery_target_xid: target.xid.map(|xid| xid.to_string()),
-            recovery_target_time: target.time.and_then(setting),
+            recovery_target_xid: target.xid.filter(|_| opens).map(|xid| xid.to_string()),
+            recovery_target_time: target.time.filter(|_| opens).and_then(setting),
             recovery_target_timeline: plan.lineage.of_page(target.lsn),
-            after_xid: after.map(|end| end.xid.to_string()),
+            after_xid: after.filter(|_| opens).map(|end| end.xid.to_string()),
         },
+        unopened,
         is_irrevocable: event.is_irrevocable,
         was_prepared: event.was_prepared && event.outcome == TransactionOutcome::Committed,
         is_before_backup: backup.is_some_and(|start| target.lsn < start),

@@ -6,14 +6,17 @@
 
 mod astray;
 mod search;
+mod two_phase;
 
 use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use astray::astray;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
+pub(crate) use two_phase::{Lost, ends_hot_standby, lost};
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
+use walstat_analyse::two_phase::Standing;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
@@ -274,8 +277,11 @@ fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
 fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let Some(label) = backup.label else { return Ok(()) };
     let lsn = label.checkpoint;
-    let found = wal.backups.checkpoints.iter().find(|placed| placed.lsn == lsn);
-    let Some(found) = found.map(|placed| placed.checkpoint) else {
+    let found = wal.backups.checkpoint_at(lsn);
+    if found == Err(true) {
+        return Ok(());
+    }
+    let Ok(found) = found else {
         if wal.end <= lsn {
             return Err(format!(
                 "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",
@@ -322,6 +328,8 @@ pub(crate) struct Reached<'p> {
     pub time: Option<Time>,
     /// Why it comes no farther, if that is not the end of the WAL.
     pub broken: Option<&'p Problem>,
+    /// What is prepared there.
+    pub standing: Standing,
 }
 
 /// How far replay comes: to the end of the last whole record before the first fault after the
@@ -339,13 +347,29 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
         None => backup.start,
     };
     let time = point.and_then(|point| point.time);
-    Reached { stop, time, broken: broken.map(|(_, problem)| problem) }
+    let standing = point.map_or(Standing::default(), |point| point.standing);
+    Reached { stop, time, broken: broken.map(|(_, problem)| problem), standing }
+}
+
+/// A hot standby comes to the end, and the server opens there.
+fn opens(backup: &Backup, wal: &Wal<'_>, reached: &Reached<'_>) -> Result<(), String> {
+    let Reached { stop, standing, .. } = reached;
+    let ends = ends_hot_standby(wal, backup.start).filter(|(place, _)| place < stop);
+    if let Some((place, why)) = ends {
+        let is_early = consistent_from(backup, wal).is_some_and(|from| place < from);
+        let ends = format!("restorable to LSN {place} only: {why}");
+        return Err(if is_early { format!("not restorable: {why}") } else { ends });
+    }
+    let lost = lost(wal.plan, backup.start, standing);
+    lost.map_or(Ok(()), |lost| Err(format!("not restorable: {}", lost.at_the_end(*stop))))
 }
 
 /// How far replay comes, in words.
 fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
-    let Reached { stop, time, broken } = reached(backup, wal);
+    let reached = reached(backup, wal);
+    let Reached { stop, time, broken, .. } = reached;
     let consistent = consistent(backup, wal, stop)?;
+    opens(backup, wal, &reached)?;
     if backup.label.is_some_and(|label| label.from_standby)
         && consistent_from(backup, wal).is_none()
     {

@@ -3,13 +3,12 @@
 //! [`walstat_analyse::recovery_window`]; whether a backup can be restored is [`super::restore`]'s.
 
 mod reachable;
-mod two_phase;
 
 use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
-    Backup, Reached, Unsearched, Wal, can_begin, consistent, consistent_from, findable, is_fatal,
-    latest, reached, unsearched,
+    Backup, Reached, Unsearched, Wal, can_begin, consistent, consistent_from, ends_hot_standby,
+    findable, is_fatal, latest, lost, reached, unsearched,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
@@ -140,12 +139,12 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let mut in_wal = wal.backups.ends.iter().filter(|_| is_primarys);
     let in_wal = in_wal.find(|end| end.start == start).map(|end| end.end);
     let stop = consistent_from(&backup, wal);
-    let Reached { stop: reaches, broken, .. } = reached(&backup, wal);
+    let Reached { stop: reaches, broken, standing, .. } = reached(&backup, wal);
     let early = unsearched(&backup, wal);
     let begins = can_begin(&backup, wal)
         .and_then(|()| latest(&backup, wal.plan))
         .and_then(|()| findable(&backup, wal));
-    let ends = two_phase::ends_hot_standby(question, start).filter(|(place, _)| *place < reaches);
+    let ends = ends_hot_standby(wal, start).filter(|(place, _)| *place < reaches);
     let is_early = |place: &Lsn| stop.is_some_and(|stop| *place < stop);
     let unopened = ends.as_ref().filter(|(place, _)| is_early(place)).map(|(_, why)| why.clone());
     let why_not = begins
@@ -156,7 +155,9 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let fatal = broken.filter(|problem| is_fatal(problem, wal.plan));
     let fatal = fatal.map(|problem| ends_with_fatal(problem, reaches));
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
-    let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(fatal);
+    let unopened = lost(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));
+    let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
+    let why = why.or(fatal);
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),

@@ -5,9 +5,10 @@ use super::check;
 use crate::common::builder::{Form, Wal};
 use crate::common::changed::Stretch;
 use crate::common::one_change::{
-    self, Change, bare, insert_at_0, insert_at_5000, insert_into_file_0, insert_of_other_id,
-    insert_to_be_compared, insert_with_broken_image, insert_with_short_image, leaf_of_other_id, of,
-    put, put_offset,
+    self, Change, bare, insert_at_0, insert_at_5000, insert_into_file_0, insert_marked,
+    insert_of_image_marked, insert_of_other_id, insert_to_be_compared, insert_unmarked,
+    insert_with_broken_image, insert_with_short_image, leaf_of_other_id, of, put, put_offset,
+    split_unmarked,
 };
 use crate::common::record::{Block, Image, Rec};
 use crate::support::Ran;
@@ -117,6 +118,28 @@ fn offset_numbers_that_no_page_has() {
     };
     let expected = "an offset number of 1 to 2048 in a record Heap/DELETE";
     is_told("0", "pg18-workload", none, (expected, "offset number 0, which no page has"));
+}
+
+/// `block with WILL_INIT flag in WAL record must be zeroed by redo routine`, and the other way round.
+#[test]
+fn blocks_that_are_marked_to_be_made_anew_and_are_not() {
+    let read = |name: &str| {
+        format!("block 0 without the flag WILL_INIT: redo of {name} reads it as it is")
+    };
+    let made = |id: u8, name: &str| {
+        format!("block {id} with the flag WILL_INIT: redo of {name} makes it anew")
+    };
+    for sample in ["pg9.5-mixed", "pg12-mixed", "pg15-mixed", "pg18-workload"] {
+        is_told("marked", sample, insert_marked, (&read("Heap/INSERT"), "WILL_INIT"));
+    }
+    let expected = read("Heap/INSERT");
+    is_told("with an image", "pg15-mixed", insert_of_image_marked, (&expected, "WILL_INIT"));
+    for sample in ["pg9.5-mixed", "pg15-mixed"] {
+        let expected = made(0, "Heap/INSERT+INIT");
+        is_told("not marked", sample, insert_unmarked, (&expected, "none"));
+    }
+    let expected = made(1, "Btree/SPLIT_R");
+    is_told("the second block", "pg15-mixed", split_unmarked, (&expected, "none"));
 }
 
 #[test]

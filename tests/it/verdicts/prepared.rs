@@ -3,9 +3,10 @@
 
 use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
 use crate::common::builder::{Form, Wal};
-use crate::common::record::Rec;
+use crate::common::record::{Block, Rec};
 use crate::support::{command, finish};
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use walstat_format::lsn::Lsn;
@@ -158,6 +159,102 @@ fn a_hot_standby_ends_at_a_shutdown_checkpoint() {
         let why_not = backup["why"].as_str().unwrap_or_default();
         assert_eq!(why.contains(&told) && why_not.contains(&told), !is_well, "{why}, {why_not}");
     }
+}
+
+/// What `check` says of a restore from an LSN, and the exit code.
+fn restored(directory: &Path, start: Lsn, words: &[&str]) -> (Option<i32>, String) {
+    let mut call = command(&["check", "-f", "json", "--as", "archive", "--from"]);
+    let ran = finish(call.arg(start.to_string()).args(words).arg(directory));
+    let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
+    let restore = checks.iter().find(|check| check["check"] == "restore").expect("a verdict");
+    (ran.code, restore["text"].as_str().expect("a text").to_owned())
+}
+
+/// `check` says the same of it as `window`.
+#[test]
+fn check_knows_where_a_hot_standby_ends() {
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    wal.add(&prepare(701));
+    let fork = wal.next();
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    for threads in ["-j1", "-j4"] {
+        let (code, told) = restored(directory.path(), start, &[threads]);
+        let why = format!(
+            "restorable to LSN {fork} only: redo of the shutdown checkpoint at {fork} ends a hot standby \
+             with FATAL: transaction 701"
+        );
+        assert!(code == Some(1) && told.contains(&why), "{told}");
+    }
+    // On the timeline itself, from a backup after it, and by a promotion.
+    let (code, told) = restored(directory.path(), start, &["-t", "1"]);
+    assert_eq!(code, Some(0), "{told}");
+    let mut wal = timeline_1(1, true);
+    wal.add(&prepare(701));
+    let start = back_up(&mut wal);
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    assert_eq!(restored(directory.path(), start, &[]).0, Some(0));
+}
+
+/// The WAL breaks off before the newer timeline has begun in its segment.
+#[test]
+fn check_knows_where_a_server_does_not_open() {
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    wal.add(&prepare(701));
+    write(&mut wal, 5);
+    let broken = wal.next();
+    wal.add(&Rec::data(40));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    let path = directory.path().join(format!("00000002{:016X}", FIRST + 1));
+    let mut bytes = fs::read(&path).expect("a segment");
+    bytes[(broken.0 % SEGMENT) as usize + 30] ^= 1;
+    fs::write(&path, bytes).expect("a segment");
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert!(
+        code == Some(4) && told.contains("and end there with FATAL: transaction 701"),
+        "{told}"
+    );
+    let backup = window(directory.path(), &[])["backups"][0].clone();
+    assert_eq!(backup["usable"], false, "{backup}");
+}
+
+/// A server would not open before the commit of this transaction, so there is no target.
+#[test]
+fn events_have_no_target_at_which_a_server_does_not_open() {
+    let with = |is_ended: bool| {
+        let mut wal = timeline_1(1, true);
+        back_up(&mut wal);
+        wal.add(&prepare(701));
+        if is_ended {
+            wal.add(&commit_prepared(701));
+        }
+        wal.add(&Rec { xid: 702, ..Rec::insert(3).block(Block::new(0).data(40)) });
+        let commit = wal.add(&Rec { xid: 702, ..Rec::new(TRANSACTION, 0x00, 8) });
+        (archive(&wal, &promoted(&wal, 1, 2)), commit)
+    };
+    let events = |directory: &Path, words: &[&str]| {
+        let mut call = command(&["events", "--min-rows", "1", "-f", "json", "--as", "archive"]);
+        let report = finish(call.args(words).arg(directory)).json();
+        (report["events"][0]["recovery_target"].clone(), report["notes"].to_string())
+    };
+    let (directory, commit) = with(false);
+    for threads in ["-j1", "-j4"] {
+        let (target, notes) = events(directory.path(), &[threads]);
+        assert_eq!(target["recovery_target_lsn"], Value::Null, "{target}");
+        let told = format!("it would stop at {commit}, and end there with FATAL: transaction 701");
+        assert!(notes.contains("1 event has no recovery target") && notes.contains(&told));
+    }
+    let mut call = command(&["events", "--min-rows", "1", "--as", "archive"]);
+    let shown = finish(call.arg(directory.path())).stdout;
+    assert!(shown.contains("# no lines: it would stop at") && !shown.contains("recovery_target"));
+    let place = commit.to_string();
+    let (target, _) = events(directory.path(), &["-t", "1"]);
+    assert_eq!(target["recovery_target_lsn"], place);
+    let (directory, commit) = with(true);
+    let (target, notes) = events(directory.path(), &[]);
+    assert_eq!(target["recovery_target_lsn"], commit.to_string());
+    assert!(!notes.contains("no recovery target"), "{notes}");
 }
 
 /// Redo of `PREPARE` wrote the state to a file.

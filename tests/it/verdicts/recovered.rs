@@ -103,6 +103,82 @@ fn recovery_to_the_same_place_again_is_sound() {
     is_green("the same place", directory);
 }
 
+/// Three timelines, each of which leaves the one before; where timelines 2 and 3 begin.
+fn one_after_the_other(directory: &Path) -> [u64; 2] {
+    let first = timeline_1(3, true);
+    let second = promoted(&first, 1, 2);
+    let mut left = second.clone();
+    write(&mut left, 40);
+    let third = promoted(&left, 2, 3);
+    store(&first, 0, directory);
+    store(&left, first.at(), directory);
+    store(&third, left.at(), directory);
+    let begins = [first.at(), left.at()];
+    history(directory, 2, &[(1, begins[0])]);
+    history(directory, 3, &[(1, begins[0]), (2, begins[1])]);
+    fs::remove_file(directory.join(format!("00000001{:016X}", begins[0] / SEGMENT))).expect("left");
+    fs::remove_file(directory.join(format!("00000002{:016X}", begins[1] / SEGMENT))).expect("left");
+    begins
+}
+
+/// A newer history that is wrong of an older timeline, or of which one it leaves: it is what is wrong, and no
+/// segment.
+#[test]
+fn a_history_that_is_wrong_of_its_ancestors_is_blamed_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let [second, third] = one_after_the_other(directory);
+    is_green("as it is", directory);
+    let wrong = [
+        vec![(1, second + SEGMENT), (2, third)],
+        vec![(1, second + 2 * SEGMENT), (2, third)],
+        vec![(1, third)],
+        vec![(1, third), (2, third)],
+        vec![(1, third), (2, third + 64)],
+        vec![(1, third), (2, second)],
+    ];
+    for ancestors in wrong {
+        history(directory, 3, &ancestors);
+        is_red(&format!("{ancestors:?}"), directory, "history", "00000003.history");
+    }
+    // The segments of timeline 2 are found where timeline 1 has none.
+    history(directory, 3, &[(1, second - SEGMENT), (2, third)]);
+    is_green("a segment too early", directory);
+    // Both say the same.
+    for timeline in [2, 3] {
+        let ancestors = [(1, second + SEGMENT), (2, third)];
+        history(directory, timeline, &ancestors[..timeline as usize - 1]);
+    }
+    let told = told(&check(&["--as", "archive"], directory));
+    let histories = ["00000002.history", "00000003.history"].map(str::to_owned);
+    let blamed = told.iter().map(|(kind, file)| (kind.as_str(), file)).collect::<Vec<_>>();
+    assert_eq!(blamed.len(), 2, "{told:?}");
+    for history in &histories {
+        assert!(blamed.contains(&("history", history)), "{told:?}");
+    }
+}
+
+/// A timeline that leaves the first, though its history says that it leaves the second.
+#[test]
+fn a_history_that_names_another_parent_is_blamed_alone() {
+    let (directory, early, late) = two_places();
+    let directory = directory.path();
+    store(&promoted(&early, 1, 2), early.at(), directory);
+    store(&promoted(&late, 1, 3), late.at(), directory);
+    history(directory, 2, &[(1, early.at())]);
+    history(directory, 3, &[(1, late.at())]);
+    is_green("as it is", directory);
+    for ancestors in [
+        vec![(1, early.at()), (2, late.at())],
+        vec![(1, early.at()), (2, late.at() + 64)],
+        vec![(1, early.at()), (2, late.at() - 64)],
+        vec![(2, late.at())],
+    ] {
+        history(directory, 3, &ancestors);
+        is_red(&format!("{ancestors:?}"), directory, "history", "00000003.history");
+    }
+}
+
 /// `pg_archivecleanup` before 17 leaves histories of backups.
 #[test]
 fn a_backup_of_a_timeline_without_segments_was_removed() {
@@ -232,6 +308,9 @@ fn a_checkpoint_of_another_timeline_than_its_place_is_a_problem() {
             true => is_red("a checkpoint", directory.path(), "record_body", name),
             false => is_green("a checkpoint", directory.path()),
         }
+        let report = check(&["--as", "archive"], directory.path()).json();
+        let found = report["problems"][0]["found"].as_str();
+        assert_eq!(found, is_wrong.then_some("one of timeline 7"));
         let ran = finish(command(&["window", "-f", "json"]).arg(directory.path()));
         assert_eq!(told(&ran).len(), usize::from(is_wrong), "{}", ran.stdout);
     }

@@ -13,7 +13,7 @@ use crate::common::changed::Stretch;
 use crate::common::one_change::{self, Change};
 
 /// Changes of a record, by name.
-const CHANGES: [(&str, Change); 8] = [
+const CHANGES: [(&str, Change); 12] = [
     ("insert-of-other-id", one_change::insert_of_other_id),
     ("leaf-of-other-id", one_change::leaf_of_other_id),
     ("insert-at-5000", one_change::insert_at_5000),
@@ -22,6 +22,10 @@ const CHANGES: [(&str, Change); 8] = [
     ("insert-to-be-compared", one_change::insert_to_be_compared),
     ("insert-with-broken-image", one_change::insert_with_broken_image),
     ("insert-with-short-image", one_change::insert_with_short_image),
+    ("insert-marked", one_change::insert_marked),
+    ("insert-of-image-marked", one_change::insert_of_image_marked),
+    ("insert-unmarked", one_change::insert_unmarked),
+    ("split-unmarked", one_change::split_unmarked),
 ];
 
 /// How segments are packed.

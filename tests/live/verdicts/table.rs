@@ -97,7 +97,7 @@ const SOUND: [(&str, &[Packing]); 21] = [
 ];
 
 /// Rows of one kind.
-const DAMAGED: [(&str, &[Packing]); 24] = [
+const DAMAGED: [(&str, &[Packing]); 28] = [
     ("second record insert-of-other-id", &[Raw, Gzip]),
     ("third record leaf-of-other-id", &[Raw]),
     ("third record insert-at-5000", &[Raw, Zstd]),
@@ -105,6 +105,10 @@ const DAMAGED: [(&str, &[Packing]); 24] = [
     ("last record insert-to-be-compared", &[Raw]),
     ("second record insert-with-broken-image", &[Raw]),
     ("second record insert-with-short-image", &[Raw]),
+    ("second record insert-marked", &[Raw, Gzip]),
+    ("second record insert-of-image-marked", &[Raw]),
+    ("third record insert-unmarked", &[Raw]),
+    ("second record split-unmarked", &[Raw]),
     ("second stored-zeros 2", &[Xz]),
     ("last stored-zeros 6", &[Xz]),
     ("second halves 2", &[Xz]),

@@ -32,6 +32,11 @@ const fn bit(id: u8, among: u16) -> u16 {
     }
 }
 
+/// The bits of an id in all forks.
+const fn bits(id: u8) -> u16 {
+    bit(id, IN_MAIN) | bit(id, IN_INIT) | bit(id, MAP_0)
+}
+
 /// The number of no block (`InvalidBlockNumber`).
 pub(super) const NO_BLOCK: u32 = u32::MAX;
 
@@ -111,6 +116,12 @@ impl NeededBlocks {
         ids.map(|ids| NeededBlocks(ids | PLACES))
     }
 
+    /// Whether a block of this id is asked for.
+    #[cfg(test)]
+    pub(crate) fn asks_for(self, id: u8) -> bool {
+        self.0 & bits(id) != 0
+    }
+
     /// Whether a record has what is asked for.
     #[inline(always)]
     pub fn are_met_by(self, referred: Referred) -> bool {
@@ -123,11 +134,7 @@ impl NeededBlocks {
         if unmet == 0 {
             return None;
         }
-        let is_unmet = |id: &u8| {
-            let bits = bit(*id, IN_MAIN) | bit(*id, IN_INIT) | bit(*id, MAP_0);
-            unmet & bits != 0
-        };
-        if let Some(id) = (0..8).find(is_unmet) {
+        if let Some(id) = (0..8).find(|id| unmet & bits(*id) != 0) {
             let block = blocks.clone().find(|block| block.id == id);
             return Some(block.map_or(ReferenceFault::Missing(id), |block| {
                 ReferenceFault::Fork(id, block.fork)

@@ -51,6 +51,11 @@ pub(super) fn time(main_data: &[u8]) -> Option<Time> {
     at(main_data, TIME).map(Time::from_timestamptz)
 }
 
+/// The transaction, from the first bytes of the main data; `None` if they are too few.
+pub fn xid(main_data: &[u8]) -> Option<u32> {
+    at(main_data, XID)
+}
+
 impl<'a> Prepare<'a> {
     /// Reads the main data; `None` if it is too short.
     pub fn parse(main_data: &'a [u8], version: &Version) -> Option<Prepare<'a>> {

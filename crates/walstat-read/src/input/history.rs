@@ -169,12 +169,16 @@ impl Histories {
     /// Pairs of a timeline and the one it leaves, where the history of the first does not begin with
     /// that of the second: a server does not start with such a history.
     pub(crate) fn contradicting(&self) -> Vec<(u32, u32)> {
-        let contradicts = |(timeline, ancestors): (u32, &[Ancestor])| {
-            let (parent, before) = ancestors.split_last()?;
-            let theirs = self.ancestors(parent.timeline)?;
-            (theirs != before).then_some((timeline, parent.timeline))
-        };
-        self.all().filter_map(contradicts).collect()
+        self.all()
+            .filter_map(|(timeline, _)| Some((timeline, self.contradicts(timeline)?)))
+            .collect()
+    }
+
+    /// The timeline that another one leaves, where the history of that does not begin with its own.
+    fn contradicts(&self, timeline: u32) -> Option<u32> {
+        let (parent, before) = self.ancestors(timeline)?.split_last()?;
+        let theirs = self.ancestors(parent.timeline)?;
+        (theirs != before).then_some(parent.timeline)
     }
 
     /// Reports histories that were cut within their last LSN, as a newer one with the same ancestors shows,
@@ -211,6 +215,30 @@ impl Histories {
         let ancestors = before.into_iter().chain([end]).collect();
         self.followed.remove(&timeline);
         self.sound.insert(timeline, BTreeSet::from([ancestors]));
+    }
+
+    /// Reports histories that do not begin with that of the timeline they leave, where the records show where
+    /// both begin, and takes in their place what follows of these; whether there was one. Older ones come
+    /// first, so what newer ones are held against is right.
+    pub(crate) fn correct_ancestors(&mut self, begins: &BTreeMap<u32, Ancestor>) -> bool {
+        let before = self.problems.len();
+        let timelines: Vec<u32> = self.all().map(|(timeline, _)| timeline).collect();
+        for timeline in timelines {
+            let Some(parent) = self.contradicts(timeline) else { continue };
+            let Some(end) = begins.get(&timeline) else { continue };
+            let theirs = self.ancestors(end.timeline).unwrap_or_default();
+            if end.timeline != OLDEST && begins.get(&end.timeline) != theirs.last() {
+                continue;
+            }
+            let right: Vec<Ancestor> = theirs.iter().copied().chain([*end]).collect();
+            let own = self.ancestors(timeline).unwrap_or_default();
+            let differs = own.iter().zip(&right).find(|(one, other)| one != other);
+            let lsn = differs.map(|(one, other)| one.end.min(other.end));
+            self.complain(Problem { lsn, ..contradiction(timeline, parent) });
+            self.followed.remove(&timeline);
+            self.sound.insert(timeline, BTreeSet::from([right]));
+        }
+        self.problems.len() > before
     }
 
     /// Takes the places where timelines begin, and which ones they leave, into all histories that name
@@ -286,6 +314,13 @@ impl Histories {
     pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
         self.sound.keys().filter_map(|timeline| Some((*timeline, self.ancestors(*timeline)?)))
     }
+}
+
+/// The problem that the history of a timeline does not begin with that of the one it leaves.
+pub(crate) fn contradiction(timeline: u32, parent: u32) -> Problem {
+    let expected = format!("all of {} first", name_of(parent));
+    let name = name_of(timeline);
+    Problem::of_file(ProblemKind::History, &name, expected, "other ancestors".to_owned())
 }
 
 /// Whether a history lacks the last digits that another has. Of thousands nearly all are whole, which the

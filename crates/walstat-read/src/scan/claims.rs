@@ -2,6 +2,7 @@
 //! timeline, or replace another record, or are of a type that the release does not have, or refer to other
 //! blocks than those that redo reads, or switch to the next segment and have data.
 
+use super::few::Few;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use walstat_format::block::needed::ReferenceFault;
@@ -12,13 +13,15 @@ use walstat_format::record::Record;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 use walstat_format::rmgr::{XLOG, is_replayed, needed_blocks};
 
-/// What records say, in the order of the WAL.
+/// What records say, in the order of the WAL: of those that are noted one by one, few of each stretch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Claims {
     /// Records that say of which timeline they are, and which one was before.
     pub(super) timelines: Vec<(Lsn, Switch)>,
+    timelines_before: Few,
     /// Records that replace torn ones.
     pub(super) replacing: Vec<Replacing>,
+    replacing_before: Few,
     /// Where the first record lies of each resource manager and `xl_info` that redo does not know.
     pub(super) unknown: BTreeMap<(u8, u8), Lsn>,
     /// The same of those whose references are not what redo asks for, and what is wrong with them.
@@ -79,12 +82,14 @@ impl Claims {
         match info {
             xlog::CHECKPOINT_ONLINE | xlog::CHECKPOINT_SHUTDOWN | xlog::END_OF_RECOVERY => {
                 let switch = record.main_data().and_then(|data| data.first_chunk().copied());
+                let switch = switch.filter(|_| self.timelines_before.takes(lsn));
                 self.timelines.extend(switch.map(|switch| (lsn, Switch::parse(switch))));
             }
             xlog::OVERWRITE_CONTRECORD => {
                 let says = OverwriteContrecord::parse(record.main_data_start());
                 let replacing =
                     |it: OverwriteContrecord| Replacing { lsn, says: it.overwritten, torn };
+                let says = says.filter(|_| self.replacing_before.takes(lsn));
                 self.replacing.extend(says.map(replacing));
             }
             _ => {}
@@ -95,6 +100,8 @@ impl Claims {
     /// before it.
     pub(super) fn append(&mut self, later: Claims, torn: Option<Lsn>) {
         self.timelines.extend(later.timelines);
+        self.timelines_before.merge(later.timelines_before);
+        self.replacing_before.merge(later.replacing_before);
         let joined = |it: Replacing| Replacing { torn: it.torn.or(torn), ..it };
         self.replacing.extend(later.replacing.into_iter().map(joined));
         self.long_switch = self.long_switch.or(later.long_switch);

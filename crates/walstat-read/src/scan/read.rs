@@ -229,21 +229,25 @@ impl Reading<'_> {
         proven.min().unwrap_or((Proof::Unknown, Vec::new()))
     }
 
-    /// Corrects histories that name another place than the one where the timeline begins; whether there was
-    /// one.
+    /// Corrects histories that name another place than the one where the timeline begins, or than those where
+    /// its ancestors do; whether there was one.
     fn correct_histories(&self, plan: &Plan, found: &mut Found) -> bool {
         if self.wanted.limit.is_some() {
             return false;
         }
         let verifier = self.verifier(plan.geometry, &[]);
-        let is_settled = verify::settle_beginnings(plan, &mut found.histories, &verifier);
-        let wrong = verify::beginning_elsewhere(plan, &verifier);
+        let begins = verify::beginnings(plan, &verifier);
+        let is_settled = verify::settle_beginnings(plan, &mut found.histories, &begins);
+        let wrong = verify::beginning_elsewhere(plan, &begins);
         let wrong = wrong.into_iter().filter(|(timeline, end)| {
             found.histories.ancestors(*timeline).and_then(<[Ancestor]>::last) != Some(end)
         });
         let wrong: Vec<_> = wrong.collect();
         wrong.iter().for_each(|(timeline, end)| found.histories.correct(*timeline, *end));
-        is_settled || !wrong.is_empty()
+        let begins: BTreeMap<u32, Ancestor> =
+            begins.into_iter().map(|(timeline, begin)| (timeline, begin.end)).collect();
+        let are_others_corrected = found.histories.correct_ancestors(&begins);
+        is_settled || !wrong.is_empty() || are_others_corrected
     }
 
     fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
@@ -269,6 +273,7 @@ impl Reading<'_> {
         let mut outcome = self.read_live(plan)?;
         outcome.add_problems(problems);
         outcome.holes.extend(holes);
+        outcome.tell_what_lies_there(plan);
         Ok(outcome)
     }
 

@@ -125,22 +125,43 @@ fn strays(plan: &Plan, branch: &Branch) -> Vec<Problem> {
     files.filter(|file| file.claims_whole_segment()).map(problem).collect()
 }
 
-/// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: the
-/// first file of such a timeline is not of the segment that the history names, and the timeline begins in it.
-pub(super) fn beginning_elsewhere(plan: &Plan, verifier: &Verifier<'_>) -> Vec<(u32, Ancestor)> {
-    let bytes = plan.geometry.segment_bytes;
+/// Where a timeline begins, as the records say.
+pub(super) struct Beginning {
+    /// Of which segment its first file is.
+    number: u64,
+    /// Where its history says that it begins.
+    told: Lsn,
+    /// The timeline that it leaves by its history.
+    parent: u32,
+    /// The timeline that it leaves, and where.
+    pub end: Ancestor,
+}
+
+/// Where timelines begin that have left another one.
+pub(super) fn beginnings(plan: &Plan, verifier: &Verifier<'_>) -> BTreeMap<u32, Beginning> {
     let all = plan.other_lineages.iter().chain([&plan.lineage]);
     let begins = |lineage: &Lineage| {
         let timeline = lineage.timeline();
         let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
-        let file = files.first()?;
-        let is_as_told = *number == lineage.begin().0 / u64::from(bytes);
-        if lineage.parent().is_none() || is_as_told {
-            return None;
-        }
-        Some((timeline, begin_in(file, lineage, verifier)?))
+        let (parent, file) = (lineage.parent()?, files.first()?);
+        let end = begin_in(file, lineage, verifier)?;
+        let (number, told) = (*number, lineage.begin());
+        Some((timeline, Beginning { number, told, parent, end }))
     };
     all.filter_map(begins).collect()
+}
+
+/// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: its
+/// first file is not of the segment that the history names, or it leaves another timeline.
+pub(super) fn beginning_elsewhere(
+    plan: &Plan,
+    beginnings: &BTreeMap<u32, Beginning>,
+) -> Vec<(u32, Ancestor)> {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let is_elsewhere =
+        |it: &Beginning| it.number != it.told.0 / bytes || it.parent != it.end.timeline;
+    let elsewhere = beginnings.iter().filter(|(_, it)| is_elsewhere(it));
+    elsewhere.map(|(timeline, it)| (*timeline, it.end)).collect()
 }
 
 /// Which timeline is left in a file, and where its own begins.
@@ -159,18 +180,12 @@ fn begin_in(file: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Optio
 pub(super) fn settle_beginnings(
     plan: &Plan,
     histories: &mut Histories,
-    verifier: &Verifier<'_>,
+    beginnings: &BTreeMap<u32, Beginning>,
 ) -> bool {
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let all = plan.other_lineages.iter().chain([&plan.lineage]);
-    let begins = |lineage: &Lineage| {
-        let timeline = lineage.timeline();
-        let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
-        let (file, told) = (files.first()?, lineage.begin().0 / bytes);
-        lineage.parent().filter(|_| told <= *number)?;
-        Some((timeline, begin_in(file, lineage, verifier)?))
-    };
-    let begins: BTreeMap<u32, Ancestor> = all.filter_map(begins).collect();
+    let begins = beginnings.iter().filter(|(_, it)| it.told.0 / bytes <= it.number);
+    let begins: BTreeMap<u32, Ancestor> =
+        begins.map(|(timeline, it)| (*timeline, it.end)).collect();
     // No backup has its checkpoint before that, so none would be restored.
     let oldest = plan.files.keys().map(|(_, number)| number.saturating_mul(bytes)).min();
     let is_unnoticed = |told: Lsn, begins: Lsn| {

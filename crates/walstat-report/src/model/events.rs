@@ -82,6 +82,9 @@ pub struct EventRow {
     /// The backup that names come from begins after that; only people see it.
     #[serde(skip)]
     pub is_before_backup: bool,
+    /// Why a server does not open where recovery stops before it; only people see it, `notes` say it.
+    #[serde(skip)]
+    pub unopened: Option<String>,
     /// It stays, whatever becomes of the transaction; only people see it, `notes` say it.
     #[serde(skip)]
     pub is_irrevocable: bool,
@@ -93,8 +96,8 @@ pub struct EventRow {
 /// Where recovery stops right before a transaction: all that committed before is there, nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RecoveryTarget {
-    /// Where, not inclusive.
-    pub recovery_target_lsn: String,
+    /// Where, not inclusive; `null` where a server does not open there, as all others are then.
+    pub recovery_target_lsn: Option<String>,
     /// `off`: without it a server stops after the place.
     pub recovery_target_inclusive: &'static str,
     /// The same; `null` where no transaction ends there.

@@ -81,12 +81,7 @@ pub(super) fn contradicting(present: &BTreeSet<u32>, histories: &Histories) -> V
     let is_read = |timeline: u32| missing.is_none_or(|missing| timeline < missing);
     let pairs = histories.contradicting().into_iter();
     let pairs = pairs.filter(|(timeline, _)| is_read(*timeline));
-    let problem = |(timeline, parent): (u32, u32)| {
-        let expected = format!("all of {} first", history::name_of(parent));
-        let found = "other ancestors".to_owned();
-        Problem::of_file(ProblemKind::History, &history::name_of(timeline), expected, found)
-    };
-    pairs.map(problem).collect()
+    pairs.map(|(timeline, parent)| history::contradiction(timeline, parent)).collect()
 }
 
 impl Plan {

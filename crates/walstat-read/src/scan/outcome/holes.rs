@@ -1,5 +1,6 @@
 //! Where segments are missing: those that may be, since somebody said so, and those that may not.
 
+use super::Outcome;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use std::collections::BTreeSet;
@@ -62,6 +63,37 @@ impl Holes {
         let (accepted, problems) = problems.partition(|part| is_in(part, &plan.accepted_gaps));
         self.accepted.extend::<Vec<_>>(accepted);
         problems
+    }
+}
+
+impl<O> Outcome<O> {
+    /// Removes the problems of missing segments under whose names something lies that is no WAL, a named pipe
+    /// or a directory: that was told of each.
+    pub(in crate::scan) fn tell_what_lies_there(&mut self, plan: &Plan) {
+        let bytes = plan.geometry.segment_bytes;
+        let is_no_wal = |problem: &&Problem| problem.kind == ProblemKind::NotWal;
+        let names = self.problems.iter().filter(is_no_wal).map(|problem| &problem.segment);
+        let names = names.filter_map(|file| SegmentName::leading(file));
+        let there = names.filter_map(|name| Some((name.timeline, name.number(bytes)?)));
+        let there: BTreeSet<(u32, u64)> = there.collect();
+        let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
+        let holes = self.holes.all.iter().flat_map(|(history, hole)| {
+            parts(hole, &plan.accepted_gaps).into_iter().map(|part| (*history, part))
+        });
+        let told = holes.filter_map(|(history, hole)| {
+            let lineage = plan.lineage_of(history)?;
+            let key = |number: u64| (lineage.of_file(number, bytes), number);
+            let mut missing = number(hole.start)..number(hole.end);
+            let (timeline, first) = key(missing.start);
+            // A hole may be wide.
+            let is_told = missing.end - missing.start <= there.len() as u64
+                && missing.all(|number| there.contains(&key(number)));
+            is_told.then(|| SegmentName::new(timeline, first, bytes).to_string())
+        });
+        let told: BTreeSet<String> = told.collect();
+        self.problems.retain(|problem| {
+            problem.kind != ProblemKind::MissingSegment || !told.contains(&problem.segment)
+        });
     }
 }
 

@@ -72,7 +72,8 @@ fn wrong_timeline(plan: &Plan, lsn: Lsn, Switch { from, to }: Switch) -> Option<
     let is_possible = if is_known { to == expected } else { to <= expected };
     (!is_possible).then(|| {
         let expected = format!("a record of timeline {expected}");
-        problem(lsn, expected, format!("one of timeline {to}, after timeline {from}"))
+        let before = if from == to { String::new() } else { format!(", after timeline {from}") };
+        problem(lsn, expected, format!("one of timeline {to}{before}"))
     })
 }
 

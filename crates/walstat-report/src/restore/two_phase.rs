@@ -4,13 +4,14 @@
 //! `src/backend/access/transam/xlogrecovery.c`). Then it ends: `requested WAL segment pg_wal/… has already
 //! been removed`.
 
-use super::Question;
+use super::Wal;
 use walstat_analyse::two_phase::{Prepared, Standing};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
+use walstat_read::input::plan::Plan;
 
 /// A prepared transaction whose state is not found.
-pub(super) struct Lost {
+pub(crate) struct Lost {
     prepared: Prepared,
     /// The file that the server looks for.
     wanted: SegmentName,
@@ -20,8 +21,7 @@ pub(super) struct Lost {
 
 /// The last transaction that is prepared where replay stands, if its state is not found. What was prepared
 /// before the backup's `start` lies in a file of the backup.
-pub(super) fn lost(question: &Question<'_>, start: Lsn, standing: &Standing) -> Option<Lost> {
-    let plan = question.wal.plan;
+pub(crate) fn lost(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost> {
     let prepared = standing.prepared.filter(|prepared| prepared.lsn >= start)?;
     plan.version().recovery.reads_prepared.then_some(())?;
     let timeline = standing.timeline.unwrap_or_else(|| plan.lineage.of_page(start));
@@ -40,11 +40,11 @@ pub(super) fn lost(question: &Question<'_>, start: Lsn, standing: &Standing) -> 
 }
 
 /// Where a hot standby ends that is restored from a backup, and why.
-pub(super) fn ends_hot_standby(question: &Question<'_>, start: Lsn) -> Option<(Lsn, String)> {
-    let readings = question.noted.two_phase().readings().iter();
+pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
+    let readings = wal.reach.two_phase().readings().iter();
     let mut after = readings.filter(|reading| reading.lsn >= start);
     after.find_map(|reading| {
-        let lost = lost(question, start, &reading.standing)?;
+        let lost = lost(wal.plan, start, &reading.standing)?;
         let Lost { wanted, .. } = lost;
         let told = format!(
             "redo of the shutdown checkpoint at {} ends a hot standby with FATAL: {}; hot_standby = off, or \
@@ -67,7 +67,7 @@ impl Lost {
     }
 
     /// That a server which stops at a place does not open there.
-    pub(super) fn at_the_end(&self, place: Lsn) -> String {
+    pub(crate) fn at_the_end(&self, place: Lsn) -> String {
         let Lost { wanted, .. } = self;
         format!(
             "it would stop at {place}, and end there with FATAL: {}; with {wanted} copied into pg_wal it \
