@@ -88,6 +88,24 @@ fn a_backup_of_a_standby_is_another_than_the_primarys_that_begins_with_it() {
     assert_eq!(of_standby, [&primary["start_lsn"], &Value::Null, &Value::Null]);
 }
 
+/// Two timelines have the same places, and a backup may begin at the same one on each.
+#[test]
+fn a_backup_of_another_timeline_is_another_one_that_begins_at_the_same_place() {
+    let label = tempfile::NamedTempFile::new().expect("a file");
+    let text = "START WAL LOCATION: 0/800028 (file 000000020000000000000008)\n\
+                CHECKPOINT LOCATION: 0/800060\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n\
+                START TIMELINE: 2\n";
+    std::fs::write(label.path(), text).expect("a label");
+    let label = label.path().to_str().expect("UTF-8");
+    let rows = told(&window(&[&archive()], &["--backup-label", label]))["backups"].clone();
+    let alone = told(&window(&[&archive()], &[]))["backups"][0].clone();
+    let rows = rows.as_array().expect("backups");
+    assert_eq!((rows.len(), &rows[0]), (2, &alone));
+    assert_eq!((&rows[0]["usable"], &rows[1]["usable"]), (&true.into(), &false.into()));
+    let why = rows[1]["why"].to_string();
+    assert!(why.contains("the backup is of timeline 2"), "{why}");
+}
+
 #[test]
 fn each_target_is_reached_or_it_is_said_why_not() {
     let last = "2026-11-21T09:13:33.459891Z";

@@ -116,18 +116,22 @@ fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
 fn backups(question: &Question<'_>) -> Vec<(Judged, BackupRow)> {
     let Question { wal, labels, .. } = question;
     // One that is taken from a standby begins at the checkpoint from which the standby would start, where one
-    // of the primary may begin, too.
-    let mut told: BTreeMap<(Lsn, bool), Option<&ToldLabel>> = BTreeMap::new();
-    told.extend(wal.backups.ends.iter().map(|end| ((end.start, false), None)));
+    // of the primary may begin, too; and timelines have the same places.
+    let mut told: BTreeMap<(Lsn, bool, u32), Option<&ToldLabel>> = BTreeMap::new();
     for label in *labels {
-        let Label { start, from_standby, .. } = label.found.label;
-        let known = told.entry((start, from_standby)).or_default();
+        let Label { start, from_standby, timeline, .. } = label.found.label;
+        let known = told.entry((start, from_standby, timeline)).or_default();
         // A history says where the backup ended, which its label does not.
         if known.is_none_or(|known| known.found.label.stop.is_none()) {
             *known = Some(label);
         }
     }
-    told.into_iter().map(|((start, _), label)| judged(start, label, question)).collect()
+    for end in &wal.backups.ends {
+        let mut spans = wal.plan.lineage.spans();
+        let of = spans.find(|(_, span)| span.contains(&end.start));
+        told.entry((end.start, false, of.map_or(0, |(timeline, _)| timeline))).or_default();
+    }
+    told.into_iter().map(|((start, ..), label)| judged(start, label, question)).collect()
 }
 
 fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Judged, BackupRow) {
