@@ -104,6 +104,7 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         ignore_when: rule.ignore_when(),
         estimate: None,
         fewer_checkpoints_bytes: None,
+        estimate_fpi_bytes: None,
         explains: None,
         certainty: Certainty::Nothing,
         saved_bytes_a_day: None,
@@ -262,6 +263,11 @@ impl Finding {
     /// The same, where a change would save so many bytes.
     fn saving(self, bytes: u64) -> Finding {
         Finding { estimate: Some(bytes), certainty: Certainty::Computed, ..self }
+    }
+
+    /// The same, where so many of them are images.
+    fn saving_images(self, bytes: u64, fpi_bytes: u64) -> Finding {
+        Finding { estimate_fpi_bytes: Some(fpi_bytes), ..self.saving(bytes) }
     }
 
     /// The same, where it explains so many bytes, and a change only spreads them.
