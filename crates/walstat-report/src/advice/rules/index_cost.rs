@@ -115,7 +115,7 @@ fn standing(row: &WholeTableRow) -> impl Iterator<Item = &IndexPart> {
 }
 
 /// What changes of rows wrote into an index: it is not built for these.
-fn bytes_of(index: &IndexPart) -> u64 {
+pub(super) fn bytes_of(index: &IndexPart) -> u64 {
     let Part { numbers, new_page_fpi_bytes, .. } = &index.part;
     numbers.total_bytes.saturating_sub(*new_page_fpi_bytes)
 }
