@@ -106,8 +106,8 @@ fn a_rewritten_relation_owns_all_its_files() {
     }
 }
 
-/// Three rewrites of one table were told as two and a load: each changes the relation's row before its own file
-/// stands there, and pages were pruned.
+/// Three rewrites of one table were told as two and a load: each changes the relation's row before its own
+/// file stands there, and pages were pruned.
 #[test]
 fn each_of_several_rewrites_of_a_relation_is_one() {
     for version in &VERSIONS {

@@ -418,7 +418,7 @@ impl<'s> Resolver<'s> {
             is_new.then_some((class.file(seen.heap())?, seen.xmin))
         });
         // Of a file of which a later transaction made another row, as the next rewrite does before it has a
-        // file of its own, the row is gone that names the first one. But each new version begins with its file.
+        // file of its own, the row is gone that names the first one. Each new version begins with its file.
         let of_versions = versions.iter().filter(|seen| seen.is_inserted).filter_map(|seen| {
             let Row::Class(class) = seen.row else { return None };
             class.rewrites(layout)?;

@@ -109,8 +109,8 @@ impl<'r> LessWal<'r> {
     }
 }
 
-/// What is likely to be spared between what was tried: in equal steps for equal ratios; beyond it, that of the
-/// last one.
+/// What is likely to be spared between what was tried: in equal steps for equal ratios; beyond it, that of
+/// the last one.
 fn likely_spared(spared: &[Spared], times: f64) -> f64 {
     let next = spared.partition_point(|tried| tried.times < times);
     let Some(beyond) = spared.get(next).or(spared.last()) else { return 0.0 };
@@ -181,15 +181,15 @@ mod tests {
     fn a_figure_of_a_rule_becomes_a_range() {
         let found = counted(&report(spared()), half(Certainty::Computed));
         let predicted = found.predicted.expect("a range");
-        // Of the images that are left, three of eight, a tenth is likely to go where there is half as much WAL;
-        // with that a little more. At most a fourth of them, as where there is a fourth of it.
+        // Of the images that are left, three of eight, a tenth is likely to go where there is half as much
+        // WAL; with that a little more. At most a fourth of them, as where there is a fourth of it.
         assert_eq!(thousandths(predicted.predicted_bytes), 458.0);
         let range = [predicted.low_bytes, predicted.high_bytes].map(thousandths);
         assert_eq!(range, [406.0, 500.0]);
         assert_eq!(thousandths(found.estimate.unwrap_or_default()), 542.0);
         assert!(found.settings.is_empty() && found.certainty == Certainty::Computed);
-        let told = "by itself it saves 50 % of the bytes; the rest are images that fewer checkpoints by volume \
-                    spare, since there is less WAL: up to 9 %";
+        let told = "by itself it saves 50 % of the bytes; the rest are images that fewer checkpoints by \
+                    volume spare, since there is less WAL: up to 9 %";
         assert_eq!(found.advice, [told]);
         // Where it saves no image, all of them are left.
         let of_records = Finding { estimate_fpi_bytes: Some(0), ..half(Certainty::Computed) };

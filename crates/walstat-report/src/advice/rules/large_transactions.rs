@@ -29,7 +29,7 @@
 //!
 //! Reference: populating a database, in the PostgreSQL manual; `logical_decoding_work_mem`.
 
-use super::index_cost::bytes_of;
+use super::index_cost::{bytes_of, images_of};
 use super::random_index::IN_ORDER;
 use super::{evidence, plain_finding};
 use crate::advice::Rule;
@@ -119,7 +119,11 @@ fn check(report: &Report) -> Option<Finding> {
         ..plain_finding(&RULE, title)
     };
     Some(if may_save(most) {
-        Finding { estimate: Some(most_saved(report, most, bulk)), ..finding.explaining(bytes) }
+        Finding {
+            estimate: Some(most_saved(report, most, bulk)),
+            estimate_fpi_bytes: images_of_entries(report, most),
+            ..finding.explaining(bytes)
+        }
     } else {
         finding.spreading(bytes)
     })
@@ -241,6 +245,16 @@ fn without_entries(report: &Report, row: &LargeWorkRow, table: &WholeTableRow) -
     row.index_bytes.saturating_sub((built as f64 * loaded) as u64)
 }
 
+/// How much of what a load with indexes wrote into these is images, if its table is known.
+fn images_of_entries(report: &Report, row: &LargeWorkRow) -> Option<u64> {
+    let has_entries = row.work == LargeWork::Load && !row.is_aborted && has_indexes(row);
+    let table = table_of(report, row).filter(|_| has_entries)?;
+    let bytes: u64 = table.indexes.iter().map(bytes_of).sum();
+    let loaded = (row.index_bytes as f64 / bytes.max(1) as f64).min(1.0);
+    let images: u64 = table.indexes.iter().map(images_of).sum();
+    Some((images as f64 * loaded) as u64)
+}
+
 /// What building the indexes of a table writes, images of all their pages without what is free in them: at
 /// least that, if pages that the load did not touch are none.
 fn built(report: &Report, table: &WholeTableRow) -> u64 {
@@ -255,8 +269,8 @@ fn built(report: &Report, table: &WholeTableRow) -> u64 {
     (pages * page_bytes * compressed) as u64
 }
 
-/// What all updates of a table wrote, and vacuum of it: those that are no good part of their WAL may be of the
-/// same kind.
+/// What all updates of a table wrote, and vacuum of it: those that are no good part of their WAL may be of
+/// the same kind.
 fn all_updates(table: &WholeTableRow) -> u64 {
     let UpdateBytes { hot, non_hot } = &table.update_bytes;
     hot.total_bytes + non_hot.total_bytes + table.vacuum_bytes
@@ -393,6 +407,20 @@ pub(in crate::advice) mod tests {
         // An index that was built in this WAL has that in its bytes.
         let built = saved(1, 30, |table| table.indexes[0].part.new_page_fpi_bytes = 10 << 20);
         assert_eq!(built, Some((30 << 20) - 1000 * 8192 / 2));
+    }
+
+    #[test]
+    fn images_of_the_indexes_that_a_load_filled_are_not_spared_twice() {
+        let images = |work, index_bytes: u64| {
+            let load = LargeWorkRow { index_bytes: index_bytes << 20, ..row(work, 1, 80 << 20) };
+            let set = |table: &mut WholeTableRow| {
+                table.indexes[0].part.numbers.fpi_bytes = 16 << 20;
+            };
+            on_a_table(vec![load], set).estimate_fpi_bytes
+        };
+        assert_eq!(images(LargeWork::Load, 40), Some(16 << 20));
+        assert_eq!(images(LargeWork::Load, 20), Some(8 << 20));
+        assert_eq!((images(LargeWork::Load, 1), images(LargeWork::Update, 40)), (None, None));
     }
 
     /// Loads are counted at least, and so were what an unlogged table would save at most.

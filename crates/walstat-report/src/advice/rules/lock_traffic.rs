@@ -1,17 +1,17 @@
 //! What it looks at: the share of row locks in the bytes that are no images.
 //!
 //! Why it matters: SELECT … FOR UPDATE or FOR SHARE, foreign keys and updates that move a row write a record
-//! for each row that is locked, and one more for several lockers together. An image that comes with such a record may
-//! otherwise come with the next change of the page, if there is one before the next checkpoint; that of a row
-//! which the same transaction updates next does. A transaction that locks rows and changes nothing has a
-//! record of its end for that alone; how many do, a sample of the transactions tells. At most the records of
-//! locks are saved, with all other images that came with them, and the ends of as many transactions as may do
-//! that. From 20 % on it is worth a look.
+//! for each row that is locked, and one more for several lockers together. An image that comes with such a
+//! record may otherwise come with the next change of the page, if there is one before the next checkpoint;
+//! that of a row which the same transaction updates next does. A transaction that locks rows and changes
+//! nothing has a record of its end for that alone; how many do, a sample of the transactions tells. At most
+//! the records of locks are saved, with all other images that came with them, and the ends of as many
+//! transactions as may do that. From 20 % on it is worth a look.
 //!
 //! What to do: lock fewer rows, or none where an update follows at once; FOR NO KEY UPDATE for rows that
 //! others refer to; room in pages (fillfactor), for an update that moves its row locks it first. How strong
-//! locks are, pg_waldump says of each: KEYSHR_LOCK is FOR KEY SHARE, which a foreign key takes; with EXCL_LOCK
-//! it is FOR SHARE; EXCL_LOCK is FOR NO KEY UPDATE; with KEYS_UPDATED it is FOR UPDATE.
+//! locks are, pg_waldump says of each: KEYSHR_LOCK is FOR KEY SHARE, which a foreign key takes; with
+//! EXCL_LOCK it is FOR SHARE; EXCL_LOCK is FOR NO KEY UPDATE; with KEYS_UPDATED it is FOR UPDATE.
 //!
 //! When to ignore it: where the locks are needed.
 //!
