@@ -106,6 +106,33 @@ fn a_rewritten_relation_owns_all_its_files() {
     }
 }
 
+/// Three rewrites of one table were told as two and a load: each changes the relation's row before its own
+/// file stands there, and pages were pruned.
+#[test]
+fn each_of_several_rewrites_of_a_relation_is_one() {
+    for version in &VERSIONS {
+        let mut story = Story::of(version);
+        story.insert(700, 0, 1, &ORDERS).commit(700);
+        let (mut now, mut place) = (ORDERS, 1);
+        for (xid, file) in [(701, 16390), (702, 16395), (703, 16399)] {
+            // As ADD COLUMN does: how many columns there are is in pg_class.
+            story.update(xid, 0, place, place + 1, &now, &now);
+            let rewrite =
+                Class { oid: file, name: "pg_temp_16384", file, rewrite: 16384, ..ORDERS };
+            let swapped = Class { file, ..ORDERS };
+            story.insert(xid, 1, place, &rewrite);
+            story.update(xid, 0, place + 1, place + 2, &now, &swapped);
+            story.update(xid, 1, place, place + 1, &rewrite, &Class { file: now.file, ..rewrite });
+            story.delete(xid, 1, place + 1).commit(xid);
+            story.prune(0, &[place, place + 1]).prune(1, &[place, place + 1]);
+            (now, place) = (swapped, place + 2);
+        }
+        let names = story.names();
+        let writers = [16390, 16395, 16399].map(|number| names.rewritten_by(file(number)));
+        assert_eq!(writers, [701, 702, 703].map(Some), "{}", version.name);
+    }
+}
+
 /// TRUNCATE gives a table a new file, too, and a load may fill that in the same transaction.
 #[test]
 fn a_truncated_table_is_not_written_anew() {

@@ -3,6 +3,7 @@
 //! A rule is one file in `rules/`: what it looks at, its threshold, the volume below which it
 //! is silent, its evidence, what to do and at what price, when to ignore it, its source.
 
+mod cures;
 mod fewer_checkpoints;
 mod order;
 mod rules;

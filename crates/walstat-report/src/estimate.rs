@@ -10,7 +10,7 @@
 mod codec;
 mod redo_points;
 
-use super::model::estimate::{EstimateRow, Estimates, Predicted};
+use super::model::estimate::{EstimateRow, Estimates, Predicted, Spared};
 use super::settled::settled;
 use codec::ByAccessMethod;
 use redo_points::{Apart, Due, RedoPoints, Without, before_range, earliest_before_range};
@@ -37,6 +37,8 @@ const IMAGES_MIN: usize = 30;
 
 /// How far off the distance may be at which volume begins checkpoints, where WAL becomes less.
 const PLACED_WITHIN: [f64; 2] = [0.8, 1.25];
+/// How many times as much WAL as there would be is tried, to see what fewer checkpoints by volume spare.
+const LESS: [f64; 12] = [1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, f64::INFINITY];
 
 /// Estimates for WAL with these cycles, of which the causes of checkpoints are known as far as these verdicts
 /// go, and sums; `None` where no image was sampled.
@@ -79,6 +81,7 @@ pub(crate) fn estimates(
         (count > 0 && is_enough).then(|| likely_tried.without(which)).flatten()
     };
     let scenarios = scenarios(&apart, &likely_tried, &others);
+    let spared = if is_enough { spared(&likely_tried, &others) } else { Vec::new() };
     Some(Estimates {
         sampled_images: found.images.len() as u64,
         compressed_images: found.lengths.len() as u64,
@@ -88,6 +91,7 @@ pub(crate) fn estimates(
         unasked: without(Without::Asked, likely.asked()),
         without_backups: without(Without::Backups, likely.of_backups()),
         asked_redo_points: likely.asked() as u64,
+        spared,
         scenarios,
     })
 }
@@ -133,6 +137,24 @@ fn scenarios(apart: &[Option<u32>], likely: &Tried<'_>, others: &[Tried<'_>]) ->
     rows
 }
 
+/// What less WAL spares, if volume began a checkpoint, or may have: one that is not complete yet is none the
+/// less brought later, or not at all.
+fn spared(likely: &Tried<'_>, others: &[Tried<'_>]) -> Vec<Spared> {
+    let all = || std::iter::once(likely).chain(others);
+    if !all().any(|tried| tried.saved.redo.has_any_by_volume()) {
+        return Vec::new();
+    }
+    let share = |bytes: u64| 1.0 - bytes as f64 / likely.base.total;
+    let of = |times: &f64| {
+        let less =
+            |tried: &Tried<'_>| tried.placed_within(Apart::times(Some(1)).by_volume(*times), None);
+        let least = all().filter_map(less).map(|predicted| predicted.low_bytes).min()?;
+        let likely = share(less(likely)?.predicted_bytes).max(0.0);
+        Some(Spared { times: *times, likely, most: share(least).max(0.0) })
+    };
+    LESS.iter().filter_map(of).collect()
+}
+
 /// What is tried on the sample, with the causes of checkpoints read in one way.
 struct Tried<'w> {
     found: &'w SampledImages,
@@ -148,7 +170,7 @@ impl Tried<'_> {
         let plain = self.placed(apart, None)?;
         let Some(codec) = codec else { return Some(plain) };
         let alone = self.placed(apart, Some(codec))?;
-        if !self.saved.redo.has_volume() || times.is_none() {
+        if !self.saved.redo.has_any_by_volume() || times.is_none() {
             return Some(alone);
         }
         // Volume counts whole segments: what switches leave empty in them stays.
@@ -158,10 +180,16 @@ impl Tried<'_> {
             let placed = self.placed(apart.by_volume(ratio), Some(codec));
             placed.map_or(ratio, |placed| less(&placed))
         };
-        let placed = apart.by_volume(settled(less(&alone), less_again));
-        let mut predicted = self.placed(placed, Some(codec))?;
-        for off in PLACED_WITHIN {
-            predicted = predicted.or(&self.placed(placed.by_volume(off), Some(codec))?);
+        self.placed_within(apart.by_volume(settled(less(&alone), less_again)), Some(codec))
+    }
+
+    /// What checkpoints so far apart and a codec come to, with a range for how far apart those by volume are:
+    /// where a part of that lies before this WAL, it may hold none of them.
+    fn placed_within(&self, apart: Apart, codec: Option<Compression>) -> Option<Predicted> {
+        let mut predicted = self.placed(apart, codec)?;
+        let farthest = (!self.saved.redo.has_volume()).then_some(f64::INFINITY);
+        for off in PLACED_WITHIN.into_iter().chain(farthest) {
+            predicted = predicted.or(&self.placed(apart.by_volume(off), codec)?);
         }
         Some(predicted)
     }
@@ -169,11 +197,10 @@ impl Tried<'_> {
     /// What it comes to if some checkpoints do not come: volume brings its own then.
     fn without(&self, which: Without) -> Option<Predicted> {
         let apart = Apart::without(which);
-        let mut predicted = self.placed(apart, None)?;
-        for off in PLACED_WITHIN.into_iter().filter(|_| self.saved.redo.has_volume()) {
-            predicted = predicted.or(&self.placed(apart.by_volume(off), None)?);
+        if self.saved.redo.has_volume() {
+            return self.placed_within(apart, None);
         }
-        Some(predicted)
+        self.placed(apart, None)
     }
 
     fn placed(&self, apart: Apart, codec: Option<Compression>) -> Option<Predicted> {
@@ -436,6 +463,45 @@ mod tests {
         };
         assert!(predicted(0.0) < 60_000, "a fourth of the WAL, a fourth of the checkpoints");
         assert_eq!(predicted(1e9), 10_000 + 80_000);
+    }
+
+    /// −50 % were said of a codec, and −64 % were saved: the checkpoint by volume that was under way did not
+    /// come any more.
+    #[test]
+    fn less_wal_spares_the_images_of_a_checkpoint_that_is_not_complete() {
+        let image = |number: u32| Sampled {
+            lsn: Lsn(1000 + u64::from(number)),
+            changed: Some(Lsn(u64::from(number))),
+            bytes: 8000,
+            record: RecordType { rmgr: 10, slot: 0 },
+            is_due: true,
+            keeps_data: false,
+            stored: Stored::Forgotten,
+        };
+        let lengths = Lengths { stored: 8000, codecs: [Some(4000), None, None] };
+        let numbers = || 10..50;
+        let found = SampledImages {
+            images: numbers().map(|number| (number, image(number))).collect(),
+            lengths: numbers().map(|number| (number, lengths)).collect(),
+            is_whole: true,
+            all_compressed: true,
+            imaged_data: BTreeMap::new(),
+        };
+        let due: Vec<Due> = numbers().map(|n| (Lsn(n.into()), Lsn(1000 + u64::from(n)))).collect();
+        let redo = RedoPoints::of(&[], &[], (Lsn(0), &due), CauseReading::Likely);
+        let (table, replaced) = (RecordTable::default(), BTreeMap::new());
+        let base = Base { total: 400_000.0, images: 320_000.0, unused: 0.0 };
+        let saved = Saved { start: Lsn(0), redo: &redo, replaced: &replaced, table: &table };
+        let tried = Tried { found: &found, base: &base, saved };
+        let predicted = tried.predicted(Some(1), Some(Compression::Pglz)).expect("a codec");
+        // With what image headers take of them.
+        assert_eq!(predicted.predicted_bytes, 80_000 - 40 * u64::from(IMAGE_HEADER_BYTES));
+        let spared = spared(&tried, &[]);
+        let half = spared.iter().find(|spared| spared.times >= 2.0).expect("a half");
+        assert!((0.8..0.81).contains(&half.likely) && half.most >= half.likely, "{half:?}");
+        let stay = RedoPoints::of(&[], &[], (Lsn(0), &due), CauseReading::Staying);
+        let saved = Saved { redo: &stay, ..tried.saved };
+        assert!(super::spared(&Tried { saved, ..tried }, &[]).is_empty());
     }
 
     /// Where too few of the compressed images stay to tell what those would take, all of them tell it.

@@ -282,7 +282,9 @@ impl Story {
         let prefix = common(&mut before.iter().zip(&data)).min(data.len());
         let rest = data.len() - prefix;
         let suffix = common(&mut before.iter().rev().zip(data.iter().rev())).min(rest);
-        let row = self.class_bytes((xid, 0), after);
+        let mut row = self.class_bytes((xid, 0), after);
+        // As heap_update says of the new version, in its t_infomask.
+        row[21] |= (infomask::UPDATED >> 8) as u8;
         let header = row.len() - data.len();
         let mut block_data = Vec::new();
         let mut flags = 0;

@@ -60,6 +60,8 @@ pub(super) struct Seen<'s> {
     age: (i64, i64),
     /// Whether nobody ended it: of the versions that one transaction made, the last.
     is_last: bool,
+    /// Whether its transaction inserted it, and did not update a row that was there before.
+    is_inserted: bool,
     source: Source,
     /// Whether its name may be used if nothing better is known.
     is_last_known: bool,
@@ -69,6 +71,11 @@ impl Seen<'_> {
     /// Whether what it is about is there.
     pub(super) fn counts(&self) -> bool {
         self.standing >= VersionRank::Unsure
+    }
+
+    /// Where the catalog's file lies, without its number.
+    fn heap(&self) -> RelFileLocator {
+        RelFileLocator { tablespace: self.tablespace, database: self.database, relfilenode: 0 }
     }
 
     fn is_better_than(&self, other: &Seen<'_>) -> bool {
@@ -209,6 +216,7 @@ impl<'s> Resolver<'s> {
             standing,
             age,
             is_last: self.store.version_status(&kept.row).deleted.is_none(),
+            is_inserted: kept.is_inserted,
             source: kept.source,
             is_last_known,
         })
@@ -404,17 +412,19 @@ impl<'s> Resolver<'s> {
             _ => None,
         });
         let rewritten: HashSet<(u32, u32, u32)> = rewritten.collect();
-        let files = versions.iter().filter_map(|seen| {
+        let of_relations = versions.iter().filter_map(|seen| {
             let Row::Class(class) = seen.row else { return None };
-            let heap = RelFileLocator {
-                tablespace: seen.tablespace,
-                database: seen.database,
-                relfilenode: 0,
-            };
-            let file = class.file(heap)?;
-            rewritten.contains(&(seen.database, class.oid, seen.xmin)).then_some((file, seen.xmin))
+            let is_new = rewritten.contains(&(seen.database, class.oid, seen.xmin));
+            is_new.then_some((class.file(seen.heap())?, seen.xmin))
         });
-        files.collect()
+        // Of a file of which a later transaction made another row, as the next rewrite does before it has a
+        // file of its own, the row is gone that names the first one. Each new version begins with its file.
+        let of_versions = versions.iter().filter(|seen| seen.is_inserted).filter_map(|seen| {
+            let Row::Class(class) = seen.row else { return None };
+            class.rewrites(layout)?;
+            Some((class.file(seen.heap())?, seen.xmin))
+        });
+        of_relations.chain(of_versions).collect()
     }
 
     /// Files that maps name.

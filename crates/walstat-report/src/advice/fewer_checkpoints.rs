@@ -1,118 +1,153 @@
 //! Less WAL means fewer checkpoints by volume, and these fewer images: what a change saves beside its own.
 
 use crate::model::Report;
-use crate::model::estimate::{Estimates, WORTH_A_WORD};
+use crate::model::estimate::{Estimates, Predicted, Spared, WORTH_A_WORD};
 use crate::model::finding::{Certainty, Finding};
 use crate::model::percent::percent;
 use crate::settled::settled;
 
 /// A finding that knows only what its own change saves, with what fewer checkpoints save in addition. How
 /// many images they spare depends on which pages are left, of which the sample of all images tells little: so
-/// that is part of what is saved at most, and beside a rule's figure it is a sentence.
+/// that is part of what is saved at most, and beside a rule's figure it is a range.
 pub(super) fn counted(report: &Report, finding: Finding) -> Finding {
     let total = report.totals.total_bytes;
     let has_own = matches!(finding.certainty, Certainty::Computed | Certainty::Possible);
     let own = finding.estimate.filter(|saved| has_own && (1..total).contains(saved));
     let Some(own) = own.filter(|_| finding.predicted.is_none()) else { return finding };
-    let own = own as f64 / total as f64;
-    let images = report.totals.fpi_bytes as f64 / total as f64;
-    // A figure that is only an upper bound (`Possible`) may save no image at all; a figure that follows from
-    // the rule (`Computed`) is assumed to save images and nothing else.
-    let left = match finding.certainty {
-        Certainty::Possible => images.min(1.0 - own),
-        _ => images - own,
-    };
-    let together = own + more(report, own, left);
-    if together - own < WORTH_A_WORD {
+    let Some(less) = LessWal::of(report, own, &finding) else { return finding };
+    let most = less.most();
+    let likely = less.likely().min(most);
+    if most < WORTH_A_WORD {
         return finding;
     }
-    let mut advice = finding.advice;
+    let bytes = |share: f64| (share * total as f64) as u64;
+    let (own_share, mut advice) = (percent(less.own, 0), finding.advice);
     if finding.certainty == Certainty::Possible {
-        let estimate = (together * total as f64) as u64;
-        let spared = estimate.saturating_sub((own * total as f64) as u64);
         advice.push(format!(
-            "by itself it saves {} of the bytes at most; the rest are images that fewer checkpoints by \
-             volume spare",
-            percent(own, 0)
+            "by itself it saves {own_share} of the bytes at most; the rest are images that fewer checkpoints \
+             by volume spare"
         ));
+        let spared = bytes(most);
         return Finding {
             advice,
-            estimate: Some(estimate),
+            estimate: Some(own + spared),
             fewer_checkpoints_bytes: Some(spared),
             ..finding
         };
     }
     advice.push(format!(
-        "less WAL also means fewer checkpoints by volume: up to −{} with what they save",
-        percent(together, 0)
+        "by itself it saves {own_share} of the bytes; the rest are images that fewer checkpoints by volume \
+         spare, since there is less WAL: up to {}",
+        percent(most, 0)
     ));
-    Finding { advice, ..finding }
-}
-
-/// The share that fewer checkpoints save where a change saves `own`, and leaves images of the share `left`.
-fn more(report: &Report, own: f64, left: f64) -> f64 {
-    let has_volume = report.when.as_ref().is_some_and(|when| when.causes.wal > 0);
-    let estimates = report.estimates.as_ref().filter(|_| has_volume && left > 0.0);
-    let Some(estimates) = estimates else { return 0.0 };
-    let curve = curve(estimates);
-    let images = report.totals.fpi_bytes as f64 / report.totals.total_bytes.max(1) as f64;
-    let spared = |all: f64| left * saved_apart(&curve, 1.0 / (1.0 - all)) / images;
-    settled(0.0, |more| spared(own + more))
-}
-
-/// What checkpoints so many times as far apart save, as far as that was tried, by the times; at the end, what
-/// none at all save.
-fn curve(estimates: &Estimates) -> Vec<(f64, f64)> {
-    let plain = estimates.scenarios.iter().filter(|row| row.wal_compression.is_none());
-    let times = |times: Option<u32>| times.map_or(f64::INFINITY, f64::from);
-    let mut curve: Vec<(f64, f64)> = plain
-        .map(|row| (times(row.checkpoints_apart), (-row.predicted.change_ratio).max(0.0)))
-        .collect();
-    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
-    curve
-}
-
-/// The same between those that were tried: in equal steps for equal ratios; beyond them, that of none at all.
-fn saved_apart(curve: &[(f64, f64)], times: f64) -> f64 {
-    let next = curve.partition_point(|(tried, _)| *tried < times);
-    let Some((beyond, most)) = curve.get(next).or(curve.last()) else { return 0.0 };
-    let Some((before, least)) = next.checked_sub(1).and_then(|at| curve.get(at)) else {
-        return 0.0;
+    let saved = own + bytes(likely);
+    let predicted = Predicted {
+        predicted_bytes: total - saved.min(total),
+        change_ratio: -(less.own + likely),
+        low_bytes: total.saturating_sub(own + bytes(most)),
+        high_bytes: total - own,
     };
-    if beyond.is_infinite() || before >= beyond {
-        return *most;
+    Finding {
+        advice,
+        estimate: Some(saved),
+        fewer_checkpoints_bytes: Some(bytes(likely)),
+        predicted: Some(predicted),
+        ..finding
     }
-    least + (most - least) * (times / before).ln() / (beyond / before).ln()
+}
+
+/// WAL that a change makes less, all in shares of the bytes.
+struct LessWal<'r> {
+    /// What less WAL spares, as far as that was tried.
+    spared: &'r [Spared],
+    /// What the change saves by itself.
+    own: f64,
+    /// How many of the images it leaves.
+    left: f64,
+    /// What switches leave empty of segments: volume counts that too.
+    empty: f64,
+}
+
+impl<'r> LessWal<'r> {
+    /// `None` where volume began no checkpoint, or there is no image left to be spared.
+    fn of(report: &'r Report, own: u64, finding: &Finding) -> Option<LessWal<'r>> {
+        let Estimates { spared, .. } = report.estimates.as_ref()?;
+        let total = report.totals.total_bytes;
+        let all = report.totals.fpi_bytes;
+        let images = match (finding.estimate_fpi_bytes, finding.certainty) {
+            (Some(images), _) => images,
+            // What is only an upper bound may save no image at all, unless nothing else would be left; a
+            // figure that follows from the rule is assumed to save images and nothing else.
+            (None, Certainty::Possible) => (own + all).saturating_sub(total),
+            (None, _) => own,
+        };
+        let left = all.saturating_sub(images);
+        let share = |bytes: u64| bytes as f64 / total.max(1) as f64;
+        let is_any = !spared.is_empty() && left > 0;
+        is_any.then(|| LessWal {
+            spared,
+            own: share(own),
+            left: left as f64 / all as f64,
+            empty: share(report.books.switch_bytes),
+        })
+    }
+
+    /// How many times as much WAL there is now, where so much more than its own is saved.
+    fn times(&self, more: f64) -> f64 {
+        (1.0 + self.empty) / (1.0 - self.own - more + self.empty).max(f64::MIN_POSITIVE)
+    }
+
+    /// What fewer checkpoints are likely to spare.
+    fn likely(&self) -> f64 {
+        settled(0.0, |more| self.left * likely_spared(self.spared, self.times(more)))
+    }
+
+    /// What they may spare.
+    fn most(&self) -> f64 {
+        settled(0.0, |more| self.left * most_spared(self.spared, self.times(more)))
+            .min(1.0 - self.own)
+    }
+}
+
+/// What is likely to be spared between what was tried: in equal steps for equal ratios; beyond it, that of
+/// the last one.
+fn likely_spared(spared: &[Spared], times: f64) -> f64 {
+    let next = spared.partition_point(|tried| tried.times < times);
+    let Some(beyond) = spared.get(next).or(spared.last()) else { return 0.0 };
+    // As it is, nothing is spared.
+    let (before, least) = next
+        .checked_sub(1)
+        .and_then(|at| spared.get(at))
+        .map_or((1.0, 0.0), |tried| (tried.times, tried.likely));
+    if beyond.times.is_infinite() || before >= beyond.times {
+        return beyond.likely;
+    }
+    least + (beyond.likely - least) * (times / before).ln() / (beyond.times / before).ln()
+}
+
+/// The most that may be: that of the next one that was tried.
+fn most_spared(spared: &[Spared], times: f64) -> f64 {
+    let next = spared.iter().find(|tried| tried.times >= times).or(spared.last());
+    next.map_or(0.0, |tried| tried.most)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::rules::tests::finding_of;
     use super::*;
-    use crate::model::estimate::{EstimateRow, Predicted};
     use crate::model::sample;
-    use crate::model::when::{Causes, Overview};
 
     const TOTAL: u64 = 1000 << 20;
 
-    /// Twice as far apart save a tenth, four times a fifth, none three tenths.
-    fn report(wal: u64) -> Report {
-        let tried = [(Some(1), 0.0), (Some(2), 0.1), (Some(4), 0.2), (None, 0.3)];
-        let row = |(checkpoints_apart, saved): (Option<u32>, f64)| EstimateRow {
-            checkpoints_apart,
-            wal_compression: None,
-            predicted: Predicted {
-                predicted_bytes: ((1.0 - saved) * TOTAL as f64) as u64,
-                change_ratio: -saved,
-                low_bytes: 0,
-                high_bytes: 0,
-            },
-        };
-        let scenarios = tried.map(row).into();
-        let causes = Causes { wal, ..Causes::default() };
+    fn spared() -> Vec<Spared> {
+        let tried = [(2.0, 0.1, 0.15), (4.0, 0.2, 0.25), (f64::INFINITY, 0.3, 0.35)];
+        tried.map(|(times, likely, most)| Spared { times, likely, most }).into()
+    }
+
+    /// Half of the WAL spares a tenth, a fourth of it a fifth, none at all three tenths.
+    fn report(spared: Vec<Spared>) -> Report {
         Report {
-            estimates: Some(Estimates { scenarios, ..Estimates::default() }),
-            when: Some(Overview { causes, ..Overview::default() }),
+            estimates: Some(Estimates { spared, ..Estimates::default() }),
             // Four fifths are images.
             ..sample::report(TOTAL / 5 * 4, TOTAL)
         }
@@ -122,46 +157,76 @@ mod tests {
         Finding { estimate: Some(TOTAL / 2), certainty, ..finding_of("random-index") }
     }
 
+    /// In thousandths of all bytes.
+    fn thousandths(bytes: u64) -> f64 {
+        (bytes as f64 / TOTAL as f64 * 1000.0).round()
+    }
+
     #[test]
-    fn what_is_saved_has_what_fewer_checkpoints_save() {
-        let saved = |wal, certainty| {
-            let found = counted(&report(wal), half(certainty));
-            (found.estimate.expect("a figure") as f64 / TOTAL as f64, found.advice)
-        };
+    fn where_no_checkpoint_came_by_volume_a_change_saves_its_own() {
         for certainty in [Certainty::Computed, Certainty::Possible] {
-            let (share, advice) = saved(0, certainty);
-            assert_eq!((share, advice.len()), (0.5, 0), "none is by volume");
+            assert_eq!(counted(&report(Vec::new()), half(certainty)), half(certainty));
         }
-        // Of the images that are left, three of eight, an eighth goes twice as far apart; with that a little
-        // more. They may be of pages that are changed once, so the figure of a rule is without that.
-        let (rule, advice) = saved(9, Certainty::Computed);
-        let told =
-            "less WAL also means fewer checkpoints by volume: up to −54 % with what they save";
-        assert_eq!((rule, advice), (0.5, vec![told.to_owned()]));
-        // If the half has no images, five of eight are left.
-        let (most, advice) = saved(9, Certainty::Possible);
-        assert!((0.5625..0.58).contains(&most), "{most}");
-        // The figure beside the finding is more than the finding says of itself: both are told.
-        assert!(
-            advice.concat().starts_with("by itself it saves 50 % of the bytes at most"),
-            "{advice:?}"
-        );
-        let found = counted(&report(9), half(Certainty::Possible));
-        let spared = found.estimate.map(|bytes| bytes - TOTAL / 2);
-        assert_eq!(found.fewer_checkpoints_bytes, spared);
-        let mut without_images = report(9);
+        let mut without_images = report(spared());
         without_images.totals.fpi_bytes = 0;
-        assert_eq!(counted(&without_images, half(Certainty::Computed)).estimate, Some(TOTAL / 2));
+        let found = counted(&without_images, half(Certainty::Computed));
+        assert_eq!((found.estimate, found.predicted), (Some(TOTAL / 2), None));
         let unknown = Finding { estimate: None, ..half(Certainty::Possible) };
-        assert_eq!(counted(&report(9), unknown).estimate, None);
+        assert_eq!(counted(&report(spared()), unknown).estimate, None);
+    }
+
+    /// 25 % were said of random keys, and 41 and 49 % were saved: the checkpoint by volume that was under way
+    /// did not come any more.
+    #[test]
+    fn a_figure_of_a_rule_becomes_a_range() {
+        let found = counted(&report(spared()), half(Certainty::Computed));
+        let predicted = found.predicted.expect("a range");
+        // Of the images that are left, three of eight, a tenth is likely to go where there is half as much
+        // WAL; with that a little more. At most a fourth of them, as where there is a fourth of it.
+        assert_eq!(thousandths(predicted.predicted_bytes), 458.0);
+        let range = [predicted.low_bytes, predicted.high_bytes].map(thousandths);
+        assert_eq!(range, [406.0, 500.0]);
+        assert_eq!(thousandths(found.estimate.unwrap_or_default()), 542.0);
+        assert!(found.settings.is_empty() && found.certainty == Certainty::Computed);
+        let told = "by itself it saves 50 % of the bytes; the rest are images that fewer checkpoints by \
+                    volume spare, since there is less WAL: up to 9 %";
+        assert_eq!(found.advice, [told]);
+        // Where it saves no image, all of them are left.
+        let of_records = Finding { estimate_fpi_bytes: Some(0), ..half(Certainty::Computed) };
+        let found = counted(&report(spared()), of_records);
+        assert_eq!(found.predicted.map(|found| thousandths(found.low_bytes)), Some(250.0));
+    }
+
+    #[test]
+    fn what_is_saved_at_most_has_what_fewer_checkpoints_save_at_most() {
+        // If the half has no more images than it must, five of eight are left.
+        let found = counted(&report(spared()), half(Certainty::Possible));
+        assert_eq!(thousandths(found.estimate.unwrap_or_default()), 656.0);
+        let more = found.estimate.map(|bytes| bytes - TOTAL / 2);
+        assert_eq!(found.fewer_checkpoints_bytes, more);
+        // The figure beside the finding is more than the finding says of itself: both are told.
+        let told = found.advice.concat();
+        assert!(told.starts_with("by itself it saves 50 % of the bytes at most"), "{told}");
+    }
+
+    /// Volume counts segments: where most of them were closed before they were full, as many are with less.
+    #[test]
+    fn what_switches_leave_empty_stays() {
+        let mut report = report(spared());
+        report.books.switch_bytes = 99 * TOTAL;
+        let found = counted(&report, half(Certainty::Computed));
+        let spared = found.fewer_checkpoints_bytes.unwrap_or_default();
+        assert!(thousandths(spared) < 1.0, "{spared}");
     }
 
     #[test]
     fn between_those_that_were_tried_it_is_estimated() {
-        let curve = [(1.0, 0.0), (2.0, 0.1), (4.0, 0.2), (f64::INFINITY, 0.3)];
-        let saved = |times| (saved_apart(&curve, times) * 1000.0).round();
-        assert_eq!([1.0, 2.0, 4.0].map(saved), [0.0, 100.0, 200.0]);
-        assert_eq!((saved(2.0_f64.sqrt()), saved(5.0)), (50.0, 300.0));
-        assert_eq!(saved_apart(&[], 2.0), 0.0);
+        let tried = spared();
+        let likely = |times| (likely_spared(&tried, times) * 1000.0).round();
+        assert_eq!([1.0, 2.0, 4.0].map(likely), [0.0, 100.0, 200.0]);
+        assert_eq!((likely(2.0_f64.sqrt()), likely(5.0)), (50.0, 300.0));
+        let most = |times| most_spared(&tried, times);
+        assert_eq!([1.5, 2.0, 2.1, 5.0].map(most), [0.15, 0.15, 0.25, 0.35]);
+        assert_eq!((likely_spared(&[], 2.0), most_spared(&[], 2.0)), (0.0, 0.0));
     }
 }

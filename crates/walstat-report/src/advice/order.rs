@@ -1,21 +1,19 @@
 //! The order in which findings are told: what saves most comes first, weighed by how certain that is and
-//! what it costs; then what says how the server does.
+//! what it costs; then what explains bytes without a figure of what is saved of them; then what says how the
+//! server does.
 
 use super::RULES;
 use crate::amount::DAY;
 use crate::model::Report;
+use crate::model::estimate::WORTH_A_WORD;
 use crate::model::finding::{AdvisedSetting, Certainty, Finding, Together};
 use crate::model::size::whole_megabytes;
 use serde_json::{Map, Value};
-use std::cmp::Reverse;
 
 /// Weight of a finding that saves so much at most.
 const POSSIBLE: f64 = 0.9;
 /// Weight of a finding whose prediction includes saving nothing.
 const UNSURE: f64 = 0.5;
-/// Weight of a finding that explains bytes without a figure of what is saved of them, or saves none: less
-/// than that of a change that saves half of them.
-const EXPLAINED: f64 = 0.4;
 /// Weight of a finding whose change has side effects.
 const WITH_PRICE: f64 = 0.8;
 /// A shorter time, in seconds, says nothing of a day.
@@ -36,9 +34,9 @@ pub(super) fn ordered(report: &Report, found: Vec<Finding>) -> (Vec<Finding>, Ve
     let (little, mut told): (Vec<Finding>, Vec<Finding>) =
         findings.into_iter().partition(is_little);
     told.sort_by(|a, b| {
-        weight(report, b)
-            .total_cmp(&weight(report, a))
-            .then_with(|| Reverse(a.severity).cmp(&Reverse(b.severity)))
+        let by_figure = has_figure(report, b).cmp(&has_figure(report, a));
+        let by_weight = weight(report, b).total_cmp(&weight(report, a));
+        by_figure.then(by_weight).then(b.severity.cmp(&a.severity))
     });
     let rules = RULES.iter().filter(|rule| little.iter().any(|finding| finding.rule == rule.id));
     (told, rules.map(|rule| rule.id).collect())
@@ -65,10 +63,22 @@ pub(super) fn note(rules: &[&str]) -> Option<String> {
     })
 }
 
-/// The share of the WAL that a finding counts for: of records, and of what switches left empty.
-fn weight(report: &Report, finding: &Finding) -> f64 {
+/// Whether it is told how much a change saves, and that is worth a word. What only explains bytes comes after
+/// that, however many they are: nobody can tell what of them goes.
+fn has_figure(report: &Report, finding: &Finding) -> bool {
+    let saves = matches!(finding.certainty, Certainty::Computed | Certainty::Possible);
+    saves && share(report, finding.estimate) >= WORTH_A_WORD
+}
+
+/// The share of so many bytes in the WAL: of records, and of what switches left empty.
+fn share(report: &Report, bytes: Option<u64>) -> f64 {
     let all = report.totals.total_bytes + report.books.switch_bytes;
-    let share = |bytes: Option<u64>| bytes.unwrap_or(0) as f64 / all.max(1) as f64;
+    bytes.unwrap_or(0) as f64 / all.max(1) as f64
+}
+
+/// The share of the WAL that a finding counts for.
+fn weight(report: &Report, finding: &Finding) -> f64 {
+    let share = |bytes: Option<u64>| share(report, bytes);
     let price = if finding.side_effects.is_empty() { 1.0 } else { WITH_PRICE };
     match finding.certainty {
         Certainty::Computed => {
@@ -82,7 +92,7 @@ fn weight(report: &Report, finding: &Finding) -> f64 {
         Certainty::Possible if finding.estimate.is_some() => {
             POSSIBLE * price * share(finding.estimate)
         }
-        Certainty::Possible | Certainty::Explained => EXPLAINED * share(finding.explains),
+        Certainty::Possible | Certainty::Explained => share(finding.explains),
         Certainty::Nothing => 0.0,
     }
 }
@@ -267,7 +277,11 @@ mod tests {
         let computed = saving("wal-compression", 60);
         let without_figure = explaining("backup-window", 95);
         assert_eq!(told(vec![without_figure.clone(), computed.clone()])[0], "wal-compression");
-        assert_eq!(told(vec![saving("lock-traffic", 30), without_figure])[0], "backup-window");
+        assert_eq!(
+            told(vec![without_figure.clone(), saving("lock-traffic", 1)])[0],
+            "lock-traffic"
+        );
+        assert_eq!(told(vec![saving("lock-traffic", 0), without_figure])[0], "backup-window");
         let most = Finding { estimate: Some(70 << 30), ..explaining("hot-ratio", 70) };
         assert_eq!(told(vec![computed, most])[0], "hot-ratio");
         let dear = Finding { side_effects: vec!["time".into()], ..saving("wal-compression", 60) };

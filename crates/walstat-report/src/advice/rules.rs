@@ -39,7 +39,7 @@ pub(super) mod write_amplification;
 
 /// Settings that several rules speak of.
 pub(super) const MAX_WAL_SIZE: &str = "max_wal_size";
-const CHECKPOINT_TIMEOUT: &str = "checkpoint_timeout";
+pub(super) const CHECKPOINT_TIMEOUT: &str = "checkpoint_timeout";
 const WAL_LEVEL: &str = "wal_level";
 
 /// Where the first rules come from.
@@ -49,7 +49,7 @@ const CHEN_2017: &str = "Chen, WAL volume of pgbench under different settings, 2
 const UNTUNED_AMPLIFICATION: f64 = 20.0;
 
 /// Checkpoints that are so far apart need not be further apart, in seconds.
-const FAR_APART: u64 = 1800;
+pub(super) const FAR_APART: u64 = 1800;
 
 /// A record of Heap/LOCK without an image: 24 bytes of header, 20 of its block, 2 and 8 of its own.
 pub(super) const LOCK_BYTES: u64 = 54;
@@ -104,6 +104,7 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
         ignore_when: rule.ignore_when(),
         estimate: None,
         fewer_checkpoints_bytes: None,
+        estimate_fpi_bytes: None,
         explains: None,
         certainty: Certainty::Nothing,
         saved_bytes_a_day: None,
@@ -115,14 +116,14 @@ fn plain_finding(rule: &Rule, title: String) -> Finding {
 
 /// A line of advice, and the settings that it says to change.
 #[derive(Debug, Clone, PartialEq)]
-struct Line {
-    text: String,
-    settings: Vec<AdvisedSetting>,
+pub(super) struct Line {
+    pub(super) text: String,
+    pub(super) settings: Vec<AdvisedSetting>,
 }
 
 impl Line {
     /// One that begins with what to set.
-    fn set(setting: AdvisedSetting, more: &str) -> Line {
+    pub(super) fn set(setting: AdvisedSetting, more: &str) -> Line {
         Line { text: format!("{setting}{more}"), settings: vec![setting] }
     }
 }
@@ -208,7 +209,7 @@ fn is_far_apart(report: &Report) -> bool {
 
 /// How many times further apart checkpoints may be until they are as far as anybody advises; four
 /// times where nobody knows how far they are.
-fn times_apart(report: &Report) -> u64 {
+pub(super) fn times_apart(report: &Report) -> u64 {
     let spacing = report.when.as_ref().and_then(|when| when.spacing_seconds.as_ref());
     spacing.map_or(4, |spacing| FAR_APART.div_ceil(spacing.median.max(1)))
 }
@@ -219,7 +220,7 @@ const WORTH_A_STEP: f64 = 0.01;
 /// What checkpoints further apart would come to: the widest distance that is not wider than anybody
 /// advises, and saves a point more than the one before that did. `None` where nothing was tried, or
 /// none does.
-fn worth_apart(report: &Report) -> Option<&EstimateRow> {
+pub(super) fn worth_apart(report: &Report) -> Option<&EstimateRow> {
     let estimates = report.estimates.as_ref()?;
     let widest = estimates.widest(times_apart(report));
     let is_near = |row: &&EstimateRow| match (row.checkpoints_apart, widest) {
@@ -244,7 +245,7 @@ fn further_apart<'r>(report: &'r Report, codec: Option<&str>) -> Option<&'r Esti
 
 /// Whether checkpoints further apart would save next to nothing, as was tried; or there is none among them
 /// that a setting would move.
-fn saves_nothing_apart(report: &Report) -> bool {
+pub(super) fn saves_nothing_apart(report: &Report) -> bool {
     let is_tried = |row: &EstimateRow| row.checkpoints_apart != Some(1);
     let Some(estimates) = &report.estimates else { return false };
     let is_known = estimates.moving_redo_points == 0 || estimates.scenarios.iter().any(is_tried);
@@ -262,6 +263,11 @@ impl Finding {
     /// The same, where a change would save so many bytes.
     fn saving(self, bytes: u64) -> Finding {
         Finding { estimate: Some(bytes), certainty: Certainty::Computed, ..self }
+    }
+
+    /// The same, where so many of them are images.
+    fn saving_images(self, bytes: u64, fpi_bytes: u64) -> Finding {
+        Finding { estimate_fpi_bytes: Some(fpi_bytes), ..self.saving(bytes) }
     }
 
     /// The same, where it explains so many bytes, and a change only spreads them.
@@ -344,7 +350,7 @@ fn evidence<const N: usize>(numbers: [(&str, Value); N]) -> Map<String, Value> {
 }
 
 /// What larger distances between checkpoints cost.
-fn recovery_price() -> String {
+pub(super) fn recovery_price() -> String {
     let (slow, fast) = REPLAY_RATES;
     let seconds = |rate: u64| (1u64 << 30).div_ceil(rate);
     format!(

@@ -20,6 +20,9 @@ pub(crate) struct RedoPoints {
     points: Vec<RedoPoint>,
     /// The longest way to one that volume brought, bytes.
     distance: f64,
+    /// The same of those before which an unknown part of the way lies before the range: it is that long at
+    /// least.
+    distance_least: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -197,10 +200,10 @@ impl RedoPoints {
             let known = verdict.filter(|verdict| usual.is_none() || verdict.is_sure());
             let cause = known.map(|verdict| verdict.cause).or(usual);
             let mover = mover(cause, is_sure, reading).filter(|_| !is_shutdown);
-            // The way to it from where the range begins is none that volume makes.
+            // The way to it from where the range begins is a part of what volume makes.
             let is_known = verdict.is_some() || last.lsn != start;
-            if mover == Some(Cause::Wal) && is_known {
-                redo.distance = redo.distance.max((lsn.0 - last.lsn.0) as f64);
+            if mover == Some(Cause::Wal) {
+                redo.go((lsn.0 - last.lsn.0) as f64, is_known);
             }
             let is_backup =
                 verdict.is_some_and(|verdict| verdict.evidence == Evidence::BackupFromRedoPoint);
@@ -230,13 +233,19 @@ impl RedoPoints {
     ) -> RedoPoint {
         let Some(lsn) = unfinished(last.lsn, end, due) else { return last };
         let mover = mover(usual, false, reading);
-        if mover == Some(Cause::Wal) && !self.points.is_empty() {
-            self.distance = self.distance.max((lsn.0 - last.lsn.0) as f64);
+        if mover == Some(Cause::Wal) {
+            self.go((lsn.0 - last.lsn.0) as f64, !self.points.is_empty());
         }
         let stays = if usual.is_some() { Begun::Asked } else { Begun::Otherwise };
         let next = last.followed_by(lsn, mover.map_or(stays, Begun::By));
         self.points.push(next);
         next
+    }
+
+    /// Takes note of a way to one that volume brought, or of the part of it that lies in the range.
+    fn go(&mut self, bytes: f64, is_whole: bool) {
+        let way = if is_whole { &mut self.distance } else { &mut self.distance_least };
+        *way = way.max(bytes);
     }
 
     /// How many there are.
@@ -261,9 +270,19 @@ impl RedoPoints {
         last.map_or(0, |last| (last.all.staying - last.without_backups.staying) as usize)
     }
 
-    /// Whether volume brought one.
+    /// Whether volume brought one, after a distance that is known.
     pub(crate) fn has_volume(&self) -> bool {
         self.distance > 0.0
+    }
+
+    /// Whether volume brought one, after whatever distance: less WAL would bring it later.
+    pub(crate) fn has_any_by_volume(&self) -> bool {
+        self.distance.max(self.distance_least) > 0.0
+    }
+
+    /// After how much WAL volume brings one: so much at least, where that is not known.
+    fn distance_of_volume(&self) -> f64 {
+        if self.has_volume() { self.distance } else { self.distance_least }
     }
 
     /// Whether one lies after `from` and not after `to`.
@@ -289,7 +308,7 @@ impl RedoPoints {
             Without::Asked => last.unasked,
             Without::Backups => last.without_backups,
         };
-        let since = |place: Lsn| (lsn.0 - place.0) as f64 / self.distance.max(1.0);
+        let since = |place: Lsn| (lsn.0 - place.0) as f64 / self.distance_of_volume().max(1.0);
         // Where some are left out, volume brings as many as it would have.
         let by_volume = if apart.without == Without::None || !self.has_volume() {
             f64::from(last.by_volume) + since(last.last).min(NEARLY_ONE)
@@ -360,7 +379,7 @@ mod tests {
             last = last.followed_by(Lsn(100 * number), begun);
             last
         });
-        RedoPoints { points: points.collect(), distance: 100.0 }
+        RedoPoints { points: points.collect(), distance: 100.0, ..RedoPoints::default() }
     }
 
     fn stays(from: u64, to: u64, apart: Apart) -> bool {
@@ -400,7 +419,7 @@ mod tests {
                     last = last.followed_by(Lsn(lsn), begun);
                     last
                 });
-            RedoPoints { points: points.into(), distance: 100.0 }
+            RedoPoints { points: points.into(), distance: 100.0, ..RedoPoints::default() }
         };
         let stays = |from, to| long().stays_any(Lsn(from), Lsn(to), Apart::without(Without::Asked));
         assert!(!stays(180, 195) && stays(195, 205) && !stays(275, 290) && stays(275, 305));
@@ -414,7 +433,7 @@ mod tests {
             last = last.followed_by(Lsn(100 * number), begun);
             last
         });
-        let redo = RedoPoints { points: points.collect(), distance: 0.0 };
+        let redo = RedoPoints { points: points.collect(), ..RedoPoints::default() };
         assert_eq!((redo.asked(), redo.of_backups()), (1, 2));
         let stays = |from, to, without| redo.stays_any(Lsn(from), Lsn(to), Apart::without(without));
         assert!(!stays(50, 150, Without::Backups) && stays(50, 150, Without::Asked));
@@ -514,6 +533,20 @@ mod tests {
         assert_eq!((one.asked(), one.moving()), (1, 2));
         let by_volume = of(&[None, None, verdict(Cause::Wal, Confidence::Likely), asked]);
         assert_eq!((by_volume.asked(), by_volume.moving(), by_volume.distance), (1, 2, 100.0));
+    }
+
+    /// The way to it is longer than the part of it in the range, nobody knows by how much.
+    #[test]
+    fn less_wal_brings_one_later_that_is_not_complete() {
+        let images = due(&[(20, 110), (30, 105), (90, 120)]);
+        let (first, before) = (cycles(&[]), (Lsn(10), &images[..]));
+        let redo = RedoPoints::of(&first, &[None], before, CauseReading::Likely);
+        assert_eq!((redo.all(), redo.has_volume(), redo.has_any_by_volume()), (1, false, true));
+        let stays =
+            |times| redo.stays_any(Lsn(30), Lsn(110), Apart::times(Some(1)).by_volume(times));
+        assert!(stays(1.0) && !stays(1.2));
+        let stay = RedoPoints::of(&first, &[None], before, CauseReading::Staying);
+        assert_eq!((stay.all(), stay.has_any_by_volume()), (1, false));
     }
 
     #[test]

@@ -81,6 +81,17 @@ pub struct EstimateRow {
     pub predicted: Predicted,
 }
 
+/// What less WAL spares beside what makes it less, since fewer checkpoints by volume come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spared {
+    /// Where there was so many times as much WAL as would be.
+    pub times: f64,
+    /// The share of all bytes that is likely to be spared.
+    pub likely: f64,
+    /// The most that may be.
+    pub most: f64,
+}
+
 /// What was looked at, and every combination of settings that was tried.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -104,6 +115,9 @@ pub struct Estimates {
     pub without_backups: Option<Predicted>,
     /// Whether those were all, so that no sampling error is left.
     pub is_whole: bool,
+    /// What less WAL spares, by how much less it is; empty where volume began no checkpoint. For the rules.
+    #[serde(skip)]
+    pub spared: Vec<Spared>,
     /// The combinations; the first is the WAL as it is.
     pub scenarios: Vec<EstimateRow>,
 }

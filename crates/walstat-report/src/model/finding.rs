@@ -111,6 +111,10 @@ pub struct Finding {
     /// The part of `estimate` that fewer checkpoints by volume save; null where it has none.
     #[serde(default)]
     pub fewer_checkpoints_bytes: Option<u64>,
+    /// How much of `estimate` is images, without those of `fewer_checkpoints_bytes`; `None` where that is
+    /// not known. For the rules.
+    #[serde(skip)]
+    pub estimate_fpi_bytes: Option<u64>,
     /// Bytes that it is about: what it explains of the WAL. Null where it is about none.
     #[serde(default)]
     pub explains: Option<u64>,

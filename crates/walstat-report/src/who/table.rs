@@ -5,7 +5,7 @@ use super::{By, database_name, kind, schema};
 use crate::model::update::{UpdateBytes, UpdateCost};
 use crate::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use walstat_analyse::amounts::Amounts;
 use walstat_analyse::leaf::Leaves;
 use walstat_analyse::ratios::ratio;
@@ -56,6 +56,8 @@ pub(crate) fn rows(
     // The rows of a table lie anywhere: one table is built at a time.
     let keys = relations.rows().map(|relation| placed(file(&relation)).0);
     let mut order: Vec<(Key, usize)> = keys.zip(0..).collect();
+    let again = made_again(order.iter().map(|(key, _)| *key).collect(), names);
+    order.iter_mut().for_each(|(key, _)| *key = again.get(key).copied().unwrap_or(*key));
     order.sort_unstable();
     let tables = order.chunk_by(|(one, _), (other, _)| one == other);
     let row = |table: &[(Key, usize)]| {
@@ -71,6 +73,38 @@ pub(crate) fn rows(
         table.first().map(|(key, _)| building.finish(*key, names))
     };
     tables.filter_map(row).collect()
+}
+
+/// Tables that were dropped and made again under the same name, each time with another oid: those that are
+/// gone, each with the one in whose row it is told.
+fn made_again(keys: BTreeSet<Key>, names: &Names) -> BTreeMap<Key, Key> {
+    let named = keys.into_iter().filter_map(|key| {
+        let Key::Table(database, oid) = key else { return None };
+        let table = names.by_oid(database, oid)?;
+        // Of two whose schema is not known, each may have its own.
+        let schema = table.schema.as_deref()?;
+        Some((key, table.is_gone, (database, schema, &*table.name, table.kind)))
+    });
+    under_one_name(named)
+}
+
+/// Of those with one name, in the order of their oids, the one that stands has all the others that are gone,
+/// or else the last one.
+fn under_one_name<K: Copy + Ord, N: Ord>(
+    named: impl Iterator<Item = (K, bool, N)>,
+) -> BTreeMap<K, K> {
+    let mut of_name: BTreeMap<N, Vec<(K, bool)>> = BTreeMap::new();
+    for (key, is_gone, name) in named {
+        of_name.entry(name).or_default().push((key, is_gone));
+    }
+    let mut again = BTreeMap::new();
+    for alike in of_name.values() {
+        let standing = alike.iter().rfind(|(_, is_gone)| !is_gone);
+        let Some((one, _)) = standing.or(alike.last()) else { continue };
+        let others = alike.iter().filter(|(key, is_gone)| *is_gone && key != one);
+        again.extend(others.map(|(key, _)| (*key, *one)));
+    }
+    again
 }
 
 fn key_of(
@@ -326,6 +360,21 @@ mod tests {
     fn index(oid: u32, name: &str, is_gone: bool) -> (u32, Index) {
         let part = IndexPart { oid, name: name.into(), ..IndexPart::default() };
         (oid, Index { part, is_gone, ..Index::default() })
+    }
+
+    /// A table that was dropped and made again in each batch was told as often as there were batches.
+    #[test]
+    fn tables_that_were_made_again_are_told_as_the_one_that_stands() {
+        let (gone, stands) = (true, false);
+        let of = |tables: &[(u32, bool, &'static str)]| -> Vec<(u32, u32)> {
+            under_one_name(tables.iter().copied()).into_iter().collect()
+        };
+        let tables = [(10, gone, "stage"), (20, stands, "other"), (30, gone, "stage")];
+        assert_eq!(of(&tables), [(10, 30)]);
+        assert_eq!(of(&[&tables[..], &[(40, stands, "stage")]].concat()), [(10, 40), (30, 40)]);
+        // The number that oids are taken from has come round.
+        assert_eq!(of(&[(10, stands, "stage"), (30, gone, "stage")]), [(30, 10)]);
+        assert_eq!(of(&[(10, stands, "a"), (30, stands, "a")]), []);
     }
 
     #[test]

@@ -14,9 +14,7 @@
 //! Reference: Chen 2017; `full_page_writes`, `checkpoint_timeout`, `max_wal_size` and
 //! `wal_compression` in the PostgreSQL manual.
 
-use super::checkpoint_spacing::{
-    are_asked_for, checkpoint_timeout_now, is_far_from_full, larger, time, volume,
-};
+use super::checkpoint_spacing::{are_asked_for, is_far_from_full};
 use super::wal_compression::{HARDLY_COMPRESSED, better_codec};
 use super::{
     CHEN_2017, FAR_APART, Line, MAX_WAL_SIZE, UNTUNED_AMPLIFICATION, evidence, further_apart,
@@ -24,6 +22,7 @@ use super::{
     says_little, worst_tables,
 };
 use crate::advice::Rule;
+use crate::advice::cures::of_checkpoints::{checkpoint_timeout_now, larger, time, volume};
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::percent::percent;

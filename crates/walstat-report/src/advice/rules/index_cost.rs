@@ -68,6 +68,7 @@ fn check(report: &Report) -> Option<Finding> {
         advice: advice(report, (&first, most as f64 / total), &kept),
         side_effects: vec!["queries that use an index are slow without it".into()],
         estimate: Some(droppable.iter().map(|index| bytes_of(index)).sum()),
+        estimate_fpi_bytes: Some(droppable.iter().map(|index| images_of(index)).sum()),
         source: CHEN_2017.into(),
         ..plain_finding(
             &RULE,
@@ -115,9 +116,15 @@ fn standing(row: &WholeTableRow) -> impl Iterator<Item = &IndexPart> {
 }
 
 /// What changes of rows wrote into an index: it is not built for these.
-fn bytes_of(index: &IndexPart) -> u64 {
+pub(super) fn bytes_of(index: &IndexPart) -> u64 {
     let Part { numbers, new_page_fpi_bytes, .. } = &index.part;
     numbers.total_bytes.saturating_sub(*new_page_fpi_bytes)
+}
+
+/// How much of that is images.
+pub(super) fn images_of(index: &IndexPart) -> u64 {
+    let Part { numbers, new_page_fpi_bytes, .. } = &index.part;
+    numbers.fpi_bytes.saturating_sub(*new_page_fpi_bytes)
 }
 
 fn index_bytes(row: &WholeTableRow) -> u64 {
@@ -169,7 +176,8 @@ mod tests {
     #[test]
     fn a_primary_key_is_not_among_what_can_be_dropped() {
         let index = |name: &str, bytes: u64| {
-            let numbers = Numbers { total_bytes: bytes << 20, ..Numbers::default() };
+            let (total_bytes, fpi_bytes) = (bytes << 20, bytes << 19);
+            let numbers = Numbers { total_bytes, fpi_bytes, ..Numbers::default() };
             let part = Part { numbers, ..Part::default() };
             IndexPart { name: name.into(), part, ..IndexPart::default() }
         };
@@ -182,6 +190,8 @@ mod tests {
         };
         let finding = found(["orders_pkey", "orders_ref", "orders_at"]);
         assert_eq!(finding.estimate, Some(30 << 20));
+        // Fewer checkpoints spare no image that is not there any more.
+        assert_eq!(finding.estimate_fpi_bytes, Some(15 << 20));
         assert!(finding.advice[0].contains("NOT indisunique"), "{:?}", finding.advice);
         let told = &finding.advice[1];
         assert!(told.starts_with("the largest is orders_ref, with 20 %"), "{told}");

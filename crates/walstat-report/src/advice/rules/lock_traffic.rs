@@ -1,15 +1,17 @@
 //! What it looks at: the share of row locks in the bytes that are no images.
 //!
-//! Why it matters: SELECT … FOR UPDATE, foreign keys and updates that move a row write a record for each row
-//! that is locked, and one more for several lockers together. An image that comes with such a record may
-//! otherwise come with the next change of the page, if there is one before the next checkpoint; that of a row
-//! which the same transaction updates next does. A transaction that locks rows and changes nothing has a
-//! record of its end for that alone; how many do, a sample of the transactions tells. At most the records of
-//! locks are saved, with all other images that came with them, and the ends of as many transactions as may do
-//! that. From 20 % on it is worth a look.
+//! Why it matters: SELECT … FOR UPDATE or FOR SHARE, foreign keys and updates that move a row write a record
+//! for each row that is locked, and one more for several lockers together. An image that comes with such a
+//! record may otherwise come with the next change of the page, if there is one before the next checkpoint;
+//! that of a row which the same transaction updates next does. A transaction that locks rows and changes
+//! nothing has a record of its end for that alone; how many do, a sample of the transactions tells. At most
+//! the records of locks are saved, with all other images that came with them, and the ends of as many
+//! transactions as may do that. From 20 % on it is worth a look.
 //!
 //! What to do: lock fewer rows, or none where an update follows at once; FOR NO KEY UPDATE for rows that
-//! others refer to; room in pages (fillfactor), for an update that moves its row locks it first.
+//! others refer to; room in pages (fillfactor), for an update that moves its row locks it first. How strong
+//! locks are, pg_waldump says of each: KEYSHR_LOCK is FOR KEY SHARE, which a foreign key takes; with
+//! EXCL_LOCK it is FOR SHARE; EXCL_LOCK is FOR NO KEY UPDATE; with KEYS_UPDATED it is FOR UPDATE.
 //!
 //! When to ignore it: where the locks are needed.
 //!
@@ -64,8 +66,8 @@ fn check(report: &Report) -> Option<Finding> {
             .iter()
             .map(|(row, ..)| told(report, row))
             .chain([
-                "SELECT … FOR UPDATE, foreign keys, INSERT … ON CONFLICT DO UPDATE, and updates that move \
-                 their row write these"
+                "SELECT … FOR UPDATE or FOR SHARE, foreign keys, INSERT … ON CONFLICT DO UPDATE, and updates \
+                 that move their row write these"
                     .into(),
                 "walstat --stats=relation says which tables: column locks of its JSON".into(),
             ])
@@ -134,8 +136,9 @@ fn told(report: &Report, row: &WholeTableRow) -> String {
         return format!("{label}: {locks} locks of rows");
     }
     format!(
-        "{label}: {locks} locks of rows that nobody changes, as SELECT … FOR UPDATE takes them, and each row \
-         with a foreign key to them (KEYSHR_LOCK in pg_waldump)"
+        "{label}: {locks} locks of rows that nobody changes, as each row with a foreign key to them takes \
+         (KEYSHR_LOCK alone in pg_waldump), or SELECT … FOR SHARE (with EXCL_LOCK) or FOR UPDATE (EXCL_LOCK \
+         with KEYS_UPDATED)"
     )
 }
 
@@ -228,7 +231,10 @@ mod tests {
         let finding = check(&report).expect("a finding");
         assert_eq!(finding.estimate, Some((20 + 50 - 10) << 20));
         assert!(finding.advice[0].starts_with("par: 1000 locks"), "{:?}", finding.advice);
-        assert!(finding.advice[0].contains("foreign key"), "{:?}", finding.advice);
+        // What locks them this report does not tell: shared locks were called FOR UPDATE.
+        for words in ["foreign key", "FOR SHARE", "FOR UPDATE"] {
+            assert!(finding.advice[0].contains(words), "{:?}", finding.advice);
+        }
         assert_eq!(finding.advice[1], "acct: 200 locks of rows");
     }
 }

@@ -89,7 +89,7 @@ fn check(report: &Report) -> Option<Finding> {
         Line { text: without_decoding, settings: vec![replica] },
         "SELECT relname FROM pg_class WHERE relreplident = 'f'; finds all such tables".into(),
     ];
-    Some(finding.advising(advice).saving(bytes))
+    Some(finding.advising(advice).saving_images(bytes, 0))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!
 //! Reference: Chen 2017.
 
-use super::checkpoint_spacing::{are_asked_for, larger};
+use super::checkpoint_spacing::are_asked_for;
 use super::wal_compression::better_codec;
 use super::{
     CHECKPOINT_TIMEOUT, CHEN_2017, Line, MAX_WAL_SIZE, UNTUNED_AMPLIFICATION, evidence,
@@ -18,6 +18,7 @@ use super::{
     saves_nothing_apart, says_little,
 };
 use crate::advice::Rule;
+use crate::advice::cures::of_checkpoints::larger;
 use crate::model::Report;
 use crate::model::finding::{Finding, Severity};
 use crate::model::threshold::{Speaks, Threshold, Unit};

@@ -38,7 +38,6 @@ impl RefilledTables {
         let tables = report.tables.as_ref().filter(|_| !loads.is_empty())?;
         let labelling = tables.labelling();
         let mut files: BTreeMap<String, Files> = BTreeMap::new();
-        // One that is dropped and made again has a row each time.
         for row in &tables.rows {
             let label = labelling.label_of(row);
             if loads.iter().any(|(name, _)| *name == label) {
@@ -119,7 +118,7 @@ pub(in crate::advice) mod tests {
     fn a_table_is_filled_anew_where_it_has_a_file_for_most_loads() {
         let loads = |files| found(&filled(&["stage"], 6, 10, files)).map(|found| found.loads);
         assert_eq!([1, 2, 3, 7].map(loads), [None, None, Some(6), Some(6)]);
-        // Dropped and made again, it is another table of the same name.
+        // Of those dropped and made again that nobody can tell from others of the same name.
         let mut report = filled(&["stage"], 6, 10, 1);
         let row = report.tables.iter().flat_map(|tables| &tables.rows).next().cloned();
         report.tables = Some(vec![row.expect("a table"); 6].into());
