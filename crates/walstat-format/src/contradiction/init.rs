@@ -256,7 +256,7 @@ static USUAL: [Usual; 1 << 12] = {
     }
     let mut flagged = 0;
     while flagged < FLAGGED.len() * 8 {
-        let plain = (FLAGGED[flagged / 8] as usize) << 4 | flagged % 8;
+        let plain = ((FLAGGED[flagged / 8] as usize) << 4) | (flagged % 8);
         if let Usual::NotJudged = usual[plain | 8] {
             usual[plain | 8] = usual[plain];
         }
