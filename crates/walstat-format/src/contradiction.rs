@@ -30,6 +30,7 @@ use crate::rmgr::{
 };
 use crate::version::{Release, Version};
 use serde::{Deserialize, Serialize};
+use std::cell::LazyCell;
 
 /// No page of a table, B-tree or hash index has more line pointers, whatever its size: a page of 32 kB has
 /// room for 1,637 (`MaxIndexTuplesPerPage`).
@@ -175,23 +176,24 @@ pub fn may_contradict(record: &Record<'_>) -> bool {
 pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
     let header = &record.header;
     let (rmgr, info) = (header.rmgr, header.rmgr_info());
-    let main = record.main_data();
+    // Few records have to be asked for more than their blocks.
+    let main = LazyCell::new(|| record.main_data());
     let wrong = |block: BlockRef| {
         // A server looks at the mark first.
-        let is_wrong = init::is_wrong(record, &block, main.as_deref());
+        let is_wrong = init::is_wrong(record, &block, || main.as_deref());
         let wrong = is_wrong.then_some(Contradiction::WillInit(block.id, block.will_init));
         wrong.or_else(|| wrong_image(record, &block))
     };
     if let Some(found) = record.blocks().find_map(wrong) {
         return Some(found);
     }
-    let main = main?;
+    let main = main.as_deref()?;
     let looked_at = looked_at(rmgr, info);
     if looked_at == FIXED && main.len() < lengths::read_at_least(rmgr, info, record.version) {
         return Some(Contradiction::TooShort);
     }
     if looked_at[0] < PLACES_END {
-        let number = |place: u8| at::<u16>(&main, place.into());
+        let number = |place: u8| at::<u16>(main, place.into());
         return match looked_at.map(number) {
             // Beside an image redo does not look at them.
             _ if record.parts.fpi_count > 0 => None,
@@ -210,7 +212,7 @@ pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
         Some(block) => Some(record.block_data(block)?),
         None => None,
     };
-    let has_all = has_its_lists(rmgr, header.info, &main, data.as_deref(), record.version);
+    let has_all = has_its_lists(rmgr, header.info, main, data.as_deref(), record.version);
     (!has_all).then_some(Contradiction::TooShort)
 }
 

@@ -246,7 +246,7 @@ static USUAL: [Usual; 1 << 12] = {
     let mut row = 0;
     while row < ROWS.len() {
         let Row { rmgr, info, blocks, .. } = &ROWS[row];
-        let of_type = &mut usual[(*rmgr as usize) << 4 | (*info >> 4) as usize];
+        let of_type = &mut usual[type_index(*rmgr, *info)];
         *of_type = match (*of_type, blocks) {
             (Usual::NotJudged | Usual::Read, [R, ..]) => Usual::Read,
             (Usual::NotJudged, [M, ..]) => Usual::Made,
@@ -265,6 +265,22 @@ static USUAL: [Usual; 1 << 12] = {
     usual
 };
 
+/// A type by its resource manager and the high half of `xl_info`.
+const fn type_index(rmgr: u8, info: u8) -> usize {
+    (rmgr as usize) << 4 | (info >> 4) as usize
+}
+
+/// Where the rows of a type end; 0: it has none.
+static ROWS_END: [u8; 1 << 12] = {
+    let mut ends = [0; 1 << 12];
+    let mut row = 0;
+    while row < ROWS.len() {
+        ends[type_index(ROWS[row].rmgr, ROWS[row].info)] = row as u8 + 1;
+        row += 1;
+    }
+    ends
+};
+
 /// Whether the blocks of a record have to be looked at by [`is_wrong`].
 #[inline(always)]
 pub(super) fn may_be_wrong(record: &Record<'_>) -> bool {
@@ -281,9 +297,13 @@ pub(super) fn may_be_wrong(record: &Record<'_>) -> bool {
 }
 
 /// What redo does with a block: makes it anew, or reads it; `None`: neither, or it cannot be said.
-fn is_made(record: &Record<'_>, block: &BlockRef, main: Option<&[u8]>) -> Option<bool> {
+fn is_made<'m>(
+    record: &Record<'_>,
+    block: &BlockRef,
+    main: impl Fn() -> Option<&'m [u8]>,
+) -> Option<bool> {
     let (rmgr, info) = (record.header.rmgr, record.header.rmgr_info());
-    let is_not_0 = |number: Number| Some(number.of(main?)? != 0);
+    let is_not_0 = |number: Number| Some(number.of(main()?)? != 0);
     let number_of = |id: u8| record.blocks().find(|it| it.id == id).map(|it| it.block);
     let other_page = || Some(number_of(0)? != number_of(1)?);
     match taken(rmgr, info, block.id, record.version) {
@@ -294,7 +314,7 @@ fn is_made(record: &Record<'_>, block: &BlockRef, main: Option<&[u8]>) -> Option
         ReadIf(number) => is_not_0(number)?.then_some(false),
         ReadUnless(number) => (!is_not_0(number)?).then_some(false),
         MadeUpTo(number) => {
-            let count = number.of(main?)?.cast_signed();
+            let count = number.of(main()?)?.cast_signed();
             (i32::from(block.id) <= count).then_some(true)
         }
         ReadIfImage => block.image.map(|_| false),
@@ -306,11 +326,9 @@ fn is_made(record: &Record<'_>, block: &BlockRef, main: Option<&[u8]>) -> Option
 
 fn taken(rmgr: u8, info: u8, id: u8, version: &Version) -> Taken {
     let row_of = |info: u8| {
-        let is_meant = |row: &&Row| {
-            (row.rmgr, row.info) == (rmgr, info)
-                && row.since.is_none_or(|since| version.since(since))
-        };
-        ROWS.iter().rev().find(is_meant)
+        let rows = ROWS.get(..usize::from(ROWS_END[type_index(rmgr, info)]))?;
+        let mut of_type = rows.iter().rev().take_while(|row| (row.rmgr, row.info) == (rmgr, info));
+        of_type.find(|row| row.since.is_none_or(|since| version.since(since)))
     };
     // Where the bit says nothing, redo does not look at it.
     let plain = || row_of(info & !INIT).filter(|_| FLAGGED.contains(&rmgr));
@@ -319,7 +337,11 @@ fn taken(rmgr: u8, info: u8, id: u8, version: &Version) -> Taken {
 }
 
 /// Whether a block is marked otherwise than redo takes it.
-pub(super) fn is_wrong(record: &Record<'_>, block: &BlockRef, main: Option<&[u8]>) -> bool {
+pub(super) fn is_wrong<'m>(
+    record: &Record<'_>,
+    block: &BlockRef,
+    main: impl Fn() -> Option<&'m [u8]>,
+) -> bool {
     is_made(record, block, main).is_some_and(|is_made| is_made != block.will_init)
 }
 
