@@ -5,7 +5,7 @@
 //!
 //! A block that redo may leave alone, for a reason that does not stand here, is not judged.
 
-use crate::block::{BlockRef, usual_block};
+use crate::block::{BlockRef, usual_mark};
 use crate::payload::brin::opcode as brin;
 use crate::payload::btree::opcode as btree;
 use crate::payload::gin::opcode as gin;
@@ -289,10 +289,10 @@ pub(super) fn may_be_wrong(record: &Record<'_>) -> bool {
     if usual == Usual::NotJudged {
         return false;
     }
-    let block = usual_block(record.body.head, record.parts.head_bytes);
-    block.is_none_or(|block| {
-        let is_so = if block.will_init { Usual::Made } else { Usual::Read };
-        block.id != 0 || usual != is_so
+    // All others are looked at.
+    usual_mark(record.body.head, record.parts.head_bytes).is_none_or(|(id, will_init)| {
+        let is_so = if will_init { Usual::Made } else { Usual::Read };
+        id != 0 || usual != is_so
     })
 }
 
