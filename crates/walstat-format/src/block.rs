@@ -278,11 +278,9 @@ pub fn usual_block(head: &[u8], head_bytes: u32) -> Option<BlockRef> {
 /// Of the block of such a record, its id and whether it is marked to be made anew.
 #[inline(always)]
 pub(crate) fn usual_mark(head: &[u8], head_bytes: u32) -> Option<(u8, bool)> {
-    if head_bytes as usize != USUAL_HEAD_BYTES {
-        return None;
-    }
-    let start: &[u8; USUAL_HEAD_BYTES] = head.first_chunk()?;
-    let [.., id, flags] = start.first_chunk::<{ RECORD_HEADER_BYTES + 2 }>()?;
+    let is_usual = head_bytes as usize == USUAL_HEAD_BYTES;
+    let start: &[u8; RECORD_HEADER_BYTES + 2] = head.first_chunk().filter(|_| is_usual)?;
+    let [.., id, flags] = start;
     Some((*id, flags & WILL_INIT != 0))
 }
 
