@@ -71,16 +71,22 @@ fn the_label_of_a_backup_is_told_however_its_history_is_given() {
     assert_eq!(told(&ran)["backups"], whole["backups"]);
 }
 
+/// The backups of the archive and another one that begins with its own.
+fn backups_beside(taken_from: &str, timeline: u32) -> Value {
+    let label = tempfile::NamedTempFile::new().expect("a file");
+    let text = format!(
+        "START WAL LOCATION: 0/800028 (file {timeline:08X}0000000000000008)\nCHECKPOINT LOCATION: 0/800060\n\
+         BACKUP METHOD: streamed\nBACKUP FROM: {taken_from}\nSTART TIMELINE: {timeline}\n"
+    );
+    std::fs::write(label.path(), text).expect("a label");
+    let label = label.path().to_str().expect("UTF-8");
+    told(&window(&[&archive()], &["--backup-label", label]))["backups"].clone()
+}
+
 /// A standby begins its backups at the checkpoint from which it would start, as the primary's may, too.
 #[test]
 fn a_backup_of_a_standby_is_another_than_the_primarys_that_begins_with_it() {
-    let label = tempfile::NamedTempFile::new().expect("a file");
-    let text = "START WAL LOCATION: 0/800028 (file 000000010000000000000008)\n\
-                CHECKPOINT LOCATION: 0/800060\nBACKUP METHOD: streamed\nBACKUP FROM: standby\n\
-                START TIMELINE: 1\n";
-    std::fs::write(label.path(), text).expect("a label");
-    let label = label.path().to_str().expect("UTF-8");
-    let rows = told(&window(&[&archive()], &["--backup-label", label]))["backups"].clone();
+    let rows = backups_beside("standby", 1);
     let primary = told(&window(&[&archive()], &[]))["backups"][0].clone();
     let rows = rows.as_array().expect("backups");
     assert_eq!((rows.len(), &rows[0]), (2, &primary));
@@ -91,13 +97,7 @@ fn a_backup_of_a_standby_is_another_than_the_primarys_that_begins_with_it() {
 /// Two timelines have the same places, and a backup may begin at the same one on each.
 #[test]
 fn a_backup_of_another_timeline_is_another_one_that_begins_at_the_same_place() {
-    let label = tempfile::NamedTempFile::new().expect("a file");
-    let text = "START WAL LOCATION: 0/800028 (file 000000020000000000000008)\n\
-                CHECKPOINT LOCATION: 0/800060\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n\
-                START TIMELINE: 2\n";
-    std::fs::write(label.path(), text).expect("a label");
-    let label = label.path().to_str().expect("UTF-8");
-    let rows = told(&window(&[&archive()], &["--backup-label", label]))["backups"].clone();
+    let rows = backups_beside("primary", 2);
     let alone = told(&window(&[&archive()], &[]))["backups"][0].clone();
     let rows = rows.as_array().expect("backups");
     assert_eq!((rows.len(), &rows[0]), (2, &alone));

@@ -427,27 +427,38 @@ mod tests {
         assert_eq!(Share::of(&sums, true).error, 0.0);
     }
 
-    /// Segments that switches close are as many with a codec: checkpoints by volume stay, and their images.
-    #[test]
-    fn what_switches_leave_empty_does_not_become_less() {
-        let image = |number: u32| Sampled {
-            lsn: Lsn(u64::from(number / 10) * 100 + 10),
-            changed: Some(Lsn(u64::from(number / 10) * 100 - 10)),
-            bytes: 8000,
-            record: RecordType { rmgr: 10, slot: 0 },
-            is_due: true,
-            keeps_data: false,
-            stored: Stored::Forgotten,
+    /// Images of 8,000 bytes, numbered 10 to 49, that take `packed` with pglz; of each where its page was changed
+    /// before, and where it lies.
+    fn forty_images(packed: u16, places: impl Fn(u32) -> Due) -> SampledImages {
+        let image = |number: u32| {
+            let (changed, lsn) = places(number);
+            Sampled {
+                lsn,
+                changed: Some(changed),
+                bytes: 8000,
+                record: RecordType { rmgr: 10, slot: 0 },
+                is_due: true,
+                keeps_data: false,
+                stored: Stored::Forgotten,
+            }
         };
-        let lengths = Lengths { stored: 8000, codecs: [Some(2000), None, None] };
-        let numbers = || 10..50;
-        let found = SampledImages {
-            images: numbers().map(|number| (number, image(number))).collect(),
-            lengths: numbers().map(|number| (number, lengths)).collect(),
+        let lengths = Lengths { stored: 8000, codecs: [Some(packed), None, None] };
+        SampledImages {
+            images: (10..50).map(|number| (number, image(number))).collect(),
+            lengths: (10..50).map(|number| (number, lengths)).collect(),
             is_whole: true,
             all_compressed: true,
             imaged_data: BTreeMap::new(),
-        };
+        }
+    }
+
+    /// Segments that switches close are as many with a codec: checkpoints by volume stay, and their images.
+    #[test]
+    fn what_switches_leave_empty_does_not_become_less() {
+        let found = forty_images(2000, |number| {
+            let redo = u64::from(number / 10) * 100;
+            (Lsn(redo - 10), Lsn(redo + 10))
+        });
         let cycle = |number: u64| Cycle { redo: Some(Lsn(100 * number)), ..Cycle::default() };
         let cycles: Vec<Cycle> =
             std::iter::once(Cycle::default()).chain((1..5).map(cycle)).collect();
@@ -469,25 +480,9 @@ mod tests {
     /// come any more.
     #[test]
     fn less_wal_spares_the_images_of_a_checkpoint_that_is_not_complete() {
-        let image = |number: u32| Sampled {
-            lsn: Lsn(1000 + u64::from(number)),
-            changed: Some(Lsn(u64::from(number))),
-            bytes: 8000,
-            record: RecordType { rmgr: 10, slot: 0 },
-            is_due: true,
-            keeps_data: false,
-            stored: Stored::Forgotten,
-        };
-        let lengths = Lengths { stored: 8000, codecs: [Some(4000), None, None] };
-        let numbers = || 10..50;
-        let found = SampledImages {
-            images: numbers().map(|number| (number, image(number))).collect(),
-            lengths: numbers().map(|number| (number, lengths)).collect(),
-            is_whole: true,
-            all_compressed: true,
-            imaged_data: BTreeMap::new(),
-        };
-        let due: Vec<Due> = numbers().map(|n| (Lsn(n.into()), Lsn(1000 + u64::from(n)))).collect();
+        let due_of = |number: u32| (Lsn(number.into()), Lsn(1000 + u64::from(number)));
+        let found = forty_images(4000, due_of);
+        let due: Vec<Due> = (10..50).map(due_of).collect();
         let redo = RedoPoints::of(&[], &[], (Lsn(0), &due), CauseReading::Likely);
         let (table, replaced) = (RecordTable::default(), BTreeMap::new());
         let base = Base { total: 400_000.0, images: 320_000.0, unused: 0.0 };

@@ -72,11 +72,10 @@ impl<O> Outcome<O> {
     pub(in crate::scan) fn tell_what_lies_there(&mut self, plan: &Plan) {
         let bytes = plan.geometry.segment_bytes;
         let is_no_wal = |problem: &&Problem| problem.kind == ProblemKind::NotWal;
-        let names = self.problems.iter().filter(is_no_wal).map(|problem| &problem.segment);
+        let names = self.problems.iter().filter(is_no_wal).map(|problem| problem.segment.as_str());
         // Under its very name: a copy under another one, as an encrypted one has, leaves the segment missing.
-        let own =
-            |file: &&String| SegmentName::leading(file).is_some_and(|it| it.to_string() == **file);
-        let names = names.filter(own).filter_map(|file| SegmentName::leading(file));
+        let own = |file| SegmentName::leading(file).filter(|name| name.to_string() == *file);
+        let names = names.filter_map(own);
         let there = names.filter_map(|name| Some((name.timeline, name.number(bytes)?)));
         let there: BTreeSet<(u32, u64)> = there.collect();
         let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
