@@ -427,8 +427,8 @@ mod tests {
         assert_eq!(Share::of(&sums, true).error, 0.0);
     }
 
-    /// Images of 8,000 bytes, numbered 10 to 49, that take `packed` with pglz; of each where its page was changed
-    /// before, and where it lies.
+    /// Images of 8,000 bytes, numbered 10 to 49, that take `packed` with pglz; of each where its page was
+    /// changed before, and where it lies.
     fn forty_images(packed: u16, places: impl Fn(u32) -> Due) -> SampledImages {
         let image = |number: u32| {
             let (changed, lsn) = places(number);
