@@ -13,6 +13,7 @@ mod packing;
 mod prepared;
 mod reach;
 mod recovered;
+mod redo_reads;
 mod salvage;
 mod timelines;
 

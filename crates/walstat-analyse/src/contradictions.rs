@@ -4,6 +4,7 @@
 //! Of a record that goes on after the window at hand only the first bytes are looked at, so a compressed
 //! image in it is not.
 
+use super::unassigned_xids::{NewestXid, Unassigned};
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
 use walstat_format::contradiction::{Contradiction, contradiction, may_contradict};
@@ -28,6 +29,7 @@ pub struct Contradicting {
 pub struct Contradictions {
     /// In the order in which they were found.
     pub first: Vec<Contradicting>,
+    newest_xid: NewestXid,
 }
 
 impl Contradictions {
@@ -35,6 +37,15 @@ impl Contradictions {
     fn look_into(&mut self, record: &Record<'_>) {
         if let Some(what) = contradiction(record) {
             self.add(Contradicting { lsn: record.lsn, record: record.record_type(), what });
+        }
+        let found = self.newest_xid.look_into(record);
+        self.add_unassigned(found);
+    }
+
+    fn add_unassigned(&mut self, found: Option<Unassigned>) {
+        if let Some(Unassigned { lsn, record, xid, next }) = found {
+            let what = Contradiction::UnassignedXid { xid, next };
+            self.add(Contradicting { lsn, record, what });
         }
     }
 
@@ -49,6 +60,7 @@ impl Contradictions {
 impl Observe for Contradictions {
     #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
+        self.newest_xid.see(record);
         if may_contradict(record) {
             // A copy: the record itself then stays in registers.
             let record = *record;
@@ -63,6 +75,8 @@ impl Observe for Contradictions {
     }
 
     fn merge(&mut self, later: Contradictions) {
+        let between = self.newest_xid.merge(later.newest_xid);
+        self.add_unassigned(between);
         later.first.into_iter().for_each(|found| self.add(found));
     }
 }

@@ -82,6 +82,7 @@ pub mod time_span;
 pub mod totals;
 mod transaction;
 pub mod two_phase;
+mod unassigned_xids;
 mod unused;
 pub mod update;
 pub mod vacuum;

@@ -46,17 +46,17 @@ pub const PLACE_BYTES: usize = <RelFileLocator as Field>::BYTES + 4;
 
 /// Bytes before the payload of a record of the most usual form: one block without an image, and
 /// short main data.
-const USUAL_HEAD_BYTES: usize =
+pub(crate) const USUAL_HEAD_BYTES: usize =
     RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + PLACE_BYTES + DATA_HEADER_SHORT_BYTES;
 /// The same with an image that is not compressed.
-const ONE_IMAGE_HEAD_BYTES: usize = USUAL_HEAD_BYTES + IMAGE_HEADER_BYTES as usize;
+pub(crate) const ONE_IMAGE_HEAD_BYTES: usize = USUAL_HEAD_BYTES + IMAGE_HEADER_BYTES as usize;
 
 const FORK_MASK: u8 = 0x0F;
 /// What of it no fork has: there are four.
 const NO_FORK: u8 = FORK_MASK & !0x03;
-const HAS_IMAGE: u8 = 0x10;
-const HAS_DATA: u8 = 0x20;
-const WILL_INIT: u8 = 0x40;
+pub(crate) const HAS_IMAGE: u8 = 0x10;
+pub(crate) const HAS_DATA: u8 = 0x20;
+pub(crate) const WILL_INIT: u8 = 0x40;
 const SAME_REL: u8 = 0x80;
 
 /// A full page image as it is stored.
@@ -273,15 +273,6 @@ pub fn usual_block(head: &[u8], head_bytes: u32) -> Option<BlockRef> {
         payload_at: 0,
         image: None,
     })
-}
-
-/// Of the block of such a record, its id and whether it is marked to be made anew.
-#[inline(always)]
-pub(crate) fn usual_mark(head: &[u8], head_bytes: u32) -> Option<(u8, bool)> {
-    let is_usual = head_bytes as usize == USUAL_HEAD_BYTES;
-    let start: &[u8; RECORD_HEADER_BYTES + 2] = head.first_chunk().filter(|_| is_usual)?;
-    let [.., id, flags] = start;
-    Some((*id, flags & WILL_INIT != 0))
 }
 
 /// The same of a record with one image, which is not compressed.

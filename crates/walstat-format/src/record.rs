@@ -109,6 +109,11 @@ impl<'a> Record<'a> {
         Some(StoredImage { header, bytes })
     }
 
+    /// Whether redo restores one of its blocks from an image, rather than to redo what was done to it.
+    pub fn restores(&self, block: &BlockRef) -> bool {
+        block.image.is_some_and(|image| self.version.image_flags.is_applied(image.info))
+    }
+
     /// Bytes of the hole that was left out of the image of one of its blocks. An image that is not compressed
     /// does not say it: there it is what the page's own header says of its size, less what is stored. `None`
     /// without an image, and where that header cannot be read.

@@ -15,6 +15,10 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
     let record = found.record;
     let name = format!("{}/{}", rmgr::name(record.rmgr), record.name(plan.version()));
     let (expected, found_there) = match found.what {
+        Contradiction::Offset(number @ 2..=OFFSET_MAX) => (
+            format!("offset number 1, on a page that redo of {name} makes anew"),
+            format!("offset number {number}"),
+        ),
         Contradiction::Offset(number) => (
             format!("an offset number of 1 to {OFFSET_MAX} in a record {name}"),
             format!("offset number {number}, which no page has"),
@@ -25,6 +29,33 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
         Contradiction::TooShort => (
             format!("the data that a record {name} says it has"),
             "less: redo reads on after its end".to_owned(),
+        ),
+        Contradiction::BlockData(id) => {
+            (format!("the data of block {id} that redo of {name} reads"), "fewer".to_owned())
+        }
+        Contradiction::TooLong(id) => (
+            format!("data of block {id} of a record {name} that end where its rows do"),
+            "more".to_owned(),
+        ),
+        Contradiction::NoBlock(id) => (
+            format!("a reference to block {id}, which redo of this {name} reads"),
+            "none of that id".to_owned(),
+        ),
+        Contradiction::NotRising => (
+            format!("offset numbers of entries to delete, each once, in a record {name}"),
+            "numbers in another order, or twice".to_owned(),
+        ),
+        Contradiction::NoRange => (
+            format!("pages_per_range of at least 1 in a record {name}"),
+            "0, which redo divides by".to_owned(),
+        ),
+        Contradiction::Fork(number) => (
+            format!("a fork number of 0 to 3 in a record {name}"),
+            format!("fork number {number}, which no relation has"),
+        ),
+        Contradiction::UnassignedXid { xid, next } => (
+            format!("a transaction id before {next}, which a later record says is the next one"),
+            format!("transaction id {xid} in a record {name}"),
         ),
         Contradiction::NoImage(id) => (
             format!("an image of block {id}, which redo of {name} restores"),

@@ -5,7 +5,9 @@
 //!
 //! A block that redo may leave alone, for a reason that does not stand here, is not judged.
 
-use crate::block::{BlockRef, usual_mark};
+use super::by_type::{Row, Table};
+use super::number::{Number, bit, byte, half, whole};
+use crate::block::BlockRef;
 use crate::payload::brin::opcode as brin;
 use crate::payload::btree::opcode as btree;
 use crate::payload::gin::opcode as gin;
@@ -15,45 +17,8 @@ use crate::payload::heap2::{self, PRUNES};
 use crate::payload::spgist::opcode as spgist;
 use crate::payload::{heap, xlog};
 use crate::record::Record;
-use crate::rmgr::{
-    BRIN, BTREE, FLAGGED, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG,
-};
-use crate::version::{Release, Version};
-
-/// A number of one, two or four bytes at a place of the main data, or bits of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Number {
-    at: u8,
-    mask: u32,
-}
-
-/// A `bool` or a number that is 0 or not.
-const fn byte(at: u8) -> Number {
-    Number { at, mask: 0xFF }
-}
-
-const fn bit(at: u8, mask: u8) -> Number {
-    Number { at, mask: mask as u32 }
-}
-
-const fn half(at: u8) -> Number {
-    Number { at, mask: 0xFFFF }
-}
-
-const fn whole(at: u8) -> Number {
-    Number { at, mask: u32::MAX }
-}
-
-impl Number {
-    /// What it is; `None`: the data end before it.
-    fn of(self, main: &[u8]) -> Option<u32> {
-        let bytes = (u32::BITS - self.mask.leading_zeros()).div_ceil(u8::BITS) as usize;
-        let at = usize::from(self.at);
-        let mut number = [0; 4];
-        number.get_mut(..bytes)?.copy_from_slice(main.get(at..at + bytes)?);
-        Some(u32::from_le_bytes(number) & self.mask)
-    }
-}
+use crate::rmgr::{BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SEQUENCE, SPGIST, XLOG};
+use crate::version::Release;
 
 /// What redo does with a block, if the record refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,26 +53,22 @@ use Taken::{
 };
 
 /// The blocks of a type, in the order of their ids.
-struct Row {
-    rmgr: u8,
-    info: u8,
-    /// `None`: 9.5. Up to the next row of its type.
-    since: Option<Release>,
+pub(super) struct Blocks {
     blocks: &'static [Taken],
     /// Those of higher ids.
     others: Taken,
 }
 
-const fn row(rmgr: u8, info: u8, blocks: &'static [Taken]) -> Row {
-    Row { rmgr, info, since: None, blocks, others: U }
+const fn row(rmgr: u8, info: u8, blocks: &'static [Taken]) -> Row<Blocks> {
+    Row { rmgr, info, since: None, what: Blocks { blocks, others: U } }
 }
 
-const fn since(release: Release, row: Row) -> Row {
+const fn since(release: Release, row: Row<Blocks>) -> Row<Blocks> {
     Row { since: Some(release), ..row }
 }
 
-const fn and_others(others: Taken, row: Row) -> Row {
-    Row { others, ..row }
+const fn and_others(others: Taken, row: Row<Blocks>) -> Row<Blocks> {
+    Row { what: Blocks { others, ..row.what }, ..row }
 }
 
 /// In `xl_info` of types of tables and BRIN indexes: redo makes the page anew.
@@ -126,8 +87,8 @@ const SPLIT: &[Taken] = &[R, M, R, ReadIf(whole(0))];
 const UNLINK: &[Taken] = &[M, ReadIf(whole(0)), R, M];
 const UNLINK_META: &[Taken] = &[M, ReadIf(whole(0)), R, M, M];
 
-/// Rows of one type stand together, by release.
-static ROWS: [Row; 86] = [
+/// What redo does with the blocks of each type.
+pub(super) static BLOCKS: Table<Blocks, 86> = Table::new([
     row(XLOG, xlog::FPI_FOR_HINT, &[R]),
     since(Release::V15, and_others(ReadIfImage, row(XLOG, xlog::FPI_FOR_HINT, &[]))),
     row(XLOG, xlog::FPI, &[R]),
@@ -229,139 +190,105 @@ static ROWS: [Row; 86] = [
     row(BRIN, brin::REVMAP_EXTEND, &[R, M]),
     row(BRIN, brin::DESUMMARIZE, &[R, R]),
     and_others(R, row(GENERIC, LOG, &[])),
-];
+]);
 
-/// Whether there is a row of a type; that the one block of its usual records is read, or made anew.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Usual {
-    NotJudged,
-    Read,
-    Made,
-    Closer,
-}
+impl Blocks {
+    fn taken(&self, id: u8) -> Taken {
+        *self.blocks.get(usize::from(id)).unwrap_or(&self.others)
+    }
 
-/// The same by resource manager and the high half of `xl_info`.
-static USUAL: [Usual; 1 << 12] = {
-    let mut usual = [Usual::NotJudged; 1 << 12];
-    let mut row = 0;
-    while row < ROWS.len() {
-        let Row { rmgr, info, blocks, .. } = &ROWS[row];
-        let of_type = &mut usual[type_index(*rmgr, *info)];
-        *of_type = match (*of_type, blocks) {
-            (Usual::NotJudged | Usual::Read, [R, ..]) => Usual::Read,
-            (Usual::NotJudged, [M, ..]) => Usual::Made,
-            _ => Usual::Closer,
+    /// What redo does with a block: makes it anew, or reads it; `None`: neither, or it cannot be said.
+    fn is_made<'m>(
+        &self,
+        record: &Record<'_>,
+        block: &BlockRef,
+        main: impl Fn() -> Option<&'m [u8]>,
+    ) -> Option<bool> {
+        let is_not_0 = |number: Number| Some(number.of(main()?)? != 0);
+        let number_of = |id: u8| record.blocks().find(|it| it.id == id).map(|it| it.block);
+        let other_page = || Some(number_of(0)? != number_of(1)?);
+        match self.taken(block.id) {
+            U => None,
+            R => Some(false),
+            M => Some(true),
+            MadeIf(number) => is_not_0(number),
+            ReadIf(number) => is_not_0(number)?.then_some(false),
+            ReadUnless(number) => (!is_not_0(number)?).then_some(false),
+            MadeUpTo(number) => {
+                let count = number.of(main()?)?.cast_signed();
+                (i32::from(block.id) <= count).then_some(true)
+            }
+            ReadIfImage => block.image.map(|_| false),
+            MadeUnless(left, number) => is_not_0(number).filter(|_| is_not_0(left) == Some(false)),
+            NewPage => Some(other_page().unwrap_or(false)),
+            OldPage => other_page()?.then_some(false),
+        }
+    }
+
+    /// Whether a block is marked otherwise than redo takes it.
+    pub(super) fn is_wrong<'m>(
+        &self,
+        record: &Record<'_>,
+        block: &BlockRef,
+        main: impl Fn() -> Option<&'m [u8]>,
+    ) -> bool {
+        self.is_made(record, block, main).is_some_and(|is_made| is_made != block.will_init)
+    }
+
+    /// The ids of blocks that redo takes for what the main data say.
+    pub(super) fn asked_for<'m>(
+        &self,
+        main: impl Fn() -> Option<&'m [u8]>,
+    ) -> impl Iterator<Item = u8> {
+        let number_of = move |number: Number| number.of(main()?);
+        let last = match self.others {
+            // No record has as many blocks as this number has values.
+            MadeUpTo(number) => number_of(number).map_or(0, |it| it.cast_signed().clamp(0, 40)),
+            _ => 0,
         };
-        row += 1;
+        let others = (1..=last as u8).skip(self.blocks.len().saturating_sub(1));
+        let is_asked = move |taken: &Taken| match *taken {
+            ReadIf(number) => number_of(number).is_some_and(|it| it != 0),
+            ReadUnless(number) | MadeUnless(number, _) => number_of(number) == Some(0),
+            _ => false,
+        };
+        let listed = (0..).zip(self.blocks).filter(move |(_, taken)| is_asked(taken));
+        listed.map(|(id, _)| id).chain(others)
     }
-    let mut flagged = 0;
-    while flagged < FLAGGED.len() * 8 {
-        let plain = ((FLAGGED[flagged / 8] as usize) << 4) | (flagged % 8);
-        if let Usual::NotJudged = usual[plain | 8] {
-            usual[plain | 8] = usual[plain];
+
+    /// The mark of block 0 in a usual record of the type; `None`: it has to be looked at closer.
+    pub(super) const fn usual_mark(&self) -> Option<bool> {
+        let mut id = 0;
+        while id < self.blocks.len() {
+            if let ReadIf(_) | ReadUnless(_) | MadeUnless(..) = self.blocks[id] {
+                return None;
+            }
+            id += 1;
         }
-        flagged += 1;
-    }
-    usual
-};
-
-/// A type by its resource manager and the high half of `xl_info`.
-const fn type_index(rmgr: u8, info: u8) -> usize {
-    (rmgr as usize) << 4 | (info >> 4) as usize
-}
-
-/// Where the rows of a type end; 0: it has none.
-static ROWS_END: [u8; 1 << 12] = {
-    let mut ends = [0; 1 << 12];
-    let mut row = 0;
-    while row < ROWS.len() {
-        ends[type_index(ROWS[row].rmgr, ROWS[row].info)] = row as u8 + 1;
-        row += 1;
-    }
-    ends
-};
-
-/// Whether the blocks of a record have to be looked at by [`is_wrong`].
-#[inline(always)]
-pub(super) fn may_be_wrong(record: &Record<'_>) -> bool {
-    let header = &record.header;
-    let usual = USUAL[usize::from(u16::from_le_bytes([header.info, header.rmgr]) >> 4)];
-    if usual == Usual::NotJudged {
-        return false;
-    }
-    // All others are looked at.
-    usual_mark(record.body.head, record.parts.head_bytes).is_none_or(|(id, will_init)| {
-        let is_so = if will_init { Usual::Made } else { Usual::Read };
-        id != 0 || usual != is_so
-    })
-}
-
-/// What redo does with a block: makes it anew, or reads it; `None`: neither, or it cannot be said.
-fn is_made<'m>(
-    record: &Record<'_>,
-    block: &BlockRef,
-    main: impl Fn() -> Option<&'m [u8]>,
-) -> Option<bool> {
-    let (rmgr, info) = (record.header.rmgr, record.header.rmgr_info());
-    let is_not_0 = |number: Number| Some(number.of(main()?)? != 0);
-    let number_of = |id: u8| record.blocks().find(|it| it.id == id).map(|it| it.block);
-    let other_page = || Some(number_of(0)? != number_of(1)?);
-    match taken(rmgr, info, block.id, record.version) {
-        U => None,
-        R => Some(false),
-        M => Some(true),
-        MadeIf(number) => is_not_0(number),
-        ReadIf(number) => is_not_0(number)?.then_some(false),
-        ReadUnless(number) => (!is_not_0(number)?).then_some(false),
-        MadeUpTo(number) => {
-            let count = number.of(main()?)?.cast_signed();
-            (i32::from(block.id) <= count).then_some(true)
+        match (self.blocks, self.others) {
+            (_, MadeUpTo(_)) => None,
+            ([R, ..], _) | ([], R) => Some(false),
+            ([M, ..], _) => Some(true),
+            // Without an image it is looked at closer.
+            ([], ReadIfImage) => Some(false),
+            _ => None,
         }
-        ReadIfImage => block.image.map(|_| false),
-        MadeUnless(left, number) => is_not_0(number).filter(|_| is_not_0(left) == Some(false)),
-        NewPage => Some(other_page().unwrap_or(false)),
-        OldPage => other_page()?.then_some(false),
     }
-}
-
-fn taken(rmgr: u8, info: u8, id: u8, version: &Version) -> Taken {
-    let row_of = |info: u8| {
-        let rows = ROWS.get(..usize::from(ROWS_END[type_index(rmgr, info)]))?;
-        let mut of_type = rows.iter().rev().take_while(|row| (row.rmgr, row.info) == (rmgr, info));
-        of_type.find(|row| row.since.is_none_or(|since| version.since(since)))
-    };
-    // Where the bit says nothing, redo does not look at it.
-    let plain = || row_of(info & !INIT).filter(|_| FLAGGED.contains(&rmgr));
-    let row = row_of(info).or_else(plain);
-    row.map_or(U, |row| *row.blocks.get(usize::from(id)).unwrap_or(&row.others))
-}
-
-/// Whether a block is marked otherwise than redo takes it.
-pub(super) fn is_wrong<'m>(
-    record: &Record<'_>,
-    block: &BlockRef,
-    main: impl Fn() -> Option<&'m [u8]>,
-) -> bool {
-    is_made(record, block, main).is_some_and(|is_made| is_made != block.will_init)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rmgr::{is_replayed, needed_blocks};
-    use crate::version::VERSIONS;
+    use crate::version::{VERSIONS, Version};
+
+    fn taken(rmgr: u8, info: u8, id: u8, version: &Version) -> Taken {
+        BLOCKS.find(rmgr, info, version).map_or(U, |blocks| blocks.taken(id))
+    }
 
     #[test]
     fn rows_of_a_type_stand_by_release() {
-        for (earlier, later) in ROWS.iter().zip(&ROWS[1..]) {
-            let [earlier, later] = [earlier, later].map(|it| ((it.rmgr, it.info), it.since));
-            assert!(earlier.0 != later.0 || earlier.1 < later.1, "{later:?}");
-        }
-        let types: Vec<_> = ROWS.iter().map(|row| (row.rmgr, row.info)).collect();
-        let mut once = types.clone();
-        once.dedup();
-        once.sort_unstable();
-        assert!(once.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(BLOCKS.is_sorted());
     }
 
     /// What `rmgr-names.tsv` says that redo reads of each type, redo takes in some way, and of no type blocks
@@ -389,19 +316,6 @@ mod tests {
         let of = |rmgr, info| taken(rmgr, info, 0, v15);
         assert_eq!((of(HEAP, heap::DELETE | INIT), of(HEAP, heap::INSERT | INIT)), (R, M));
         assert_eq!((of(BRIN, brin::CREATE_INDEX | INIT), of(BTREE, 0xF0)), (M, U));
-        let usual = |rmgr: u8, info: u8| USUAL[usize::from(rmgr) << 4 | usize::from(info >> 4)];
-        assert!(usual(HEAP, heap::DELETE | INIT) == Usual::Read);
-        assert!(usual(HEAP, heap::INSERT | INIT) == Usual::Made);
-    }
-
-    #[test]
-    fn a_number_has_as_many_bytes_as_its_mask() {
-        let main = [1, 2, 3, 4, 0xFF];
-        assert_eq!(byte(1).of(&main), Some(2));
-        assert_eq!(bit(4, 0x04).of(&main), Some(4));
-        assert_eq!(half(3).of(&main), Some(0xFF04));
-        assert_eq!(whole(0).of(&main), Some(0x0403_0201));
-        assert_eq!((whole(2).of(&main), half(4).of(&main), byte(5).of(&main)), (None, None, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! newer versions. What vacuum and pruning take away is in [`super::prune`].
 
 use super::heap::INIT_PAGE;
-use crate::cursor::{Cursor, List};
+use crate::cursor::{Cursor, List, at};
 use crate::data_page::heap_tuple::TupleBody;
 
 /// Named as in 17 and later; `CLEAN` up to 13, `PRUNE` in 14 to 16.
@@ -36,6 +36,9 @@ pub fn prunes_alone(opcode: u8) -> bool {
     opcode == PRUNE_ON_ACCESS
 }
 
+/// Bytes of `xl_multi_insert_tuple`, before each row.
+const ROW_HEADER_BYTES: usize = 7;
+
 /// Several rows are inserted; the rows are the data of block 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MultiInsert<'a> {
@@ -66,6 +69,16 @@ impl<'a> MultiInsert<'a> {
         let (count, offsets) = (self.count, self.offsets);
         let numbered = (1..=count).filter(move |_| offsets.is_none());
         numbered.chain(offsets.unwrap_or_default().iter())
+    }
+
+    /// Where in the data of block 0 the rows end; `None`: the data end before.
+    pub fn rows_end(&self, block_data: &[u8]) -> Option<usize> {
+        (0..self.count).try_fold(0_usize, |end, _| {
+            let begin = end.next_multiple_of(2);
+            let bytes: u16 = at(block_data, begin)?;
+            let end = begin + ROW_HEADER_BYTES + usize::from(bytes);
+            (end <= block_data.len()).then_some(end)
+        })
     }
 
     /// Line pointers and rows, from the data of block 0; it ends early where the data do.
@@ -108,6 +121,7 @@ mod tests {
         assert_eq!(rows, [(7, &b"one"[..]), (9, &b"tw"[..])]);
         assert_eq!(MultiInsert::parse(0x50, &main[..7]), None);
         assert_eq!(insert.tuples(&ROWS[..20]).count(), 1);
+        assert_eq!((insert.rows_end(&ROWS), insert.rows_end(&ROWS[..21])), (Some(22), None));
     }
 
     #[test]

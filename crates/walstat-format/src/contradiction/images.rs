@@ -1,0 +1,63 @@
+//! Images that are missing, or do not unpack to a page.
+
+use super::{CHECK_CONSISTENCY, Contradiction};
+use crate::block::BlockRef;
+use crate::image::unpacked::{Unpacked, unpacked};
+use crate::page_size::is_page_size;
+use crate::payload::{gin, hash, xlog};
+use crate::record::Record;
+use crate::rmgr::{GIN, HASH, XLOG};
+use crate::version::Release;
+
+/// An image that is missing, or does not unpack to a page (`RestoreBlockImage` in
+/// `src/backend/access/transam/xlogreader.c`).
+pub(super) fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contradiction> {
+    let (id, flags) = (block.id, record.version.image_flags);
+    let Some(image) = block.image.filter(|image| flags.is_applied(image.info)) else {
+        let is_compared = record.header.info & CHECK_CONSISTENCY != 0 && block.image.is_none();
+        let is_wanted = is_compared && record.version.since(Release::V10);
+        return (is_wanted || wants_image(record, id)).then_some(Contradiction::NoImage(id));
+    };
+    let compression = flags.compression(image.info)?;
+    let hole_bytes = usize::from(image.hole_bytes);
+    let (least, most) = match unpacked(compression, &record.image(block)?.bytes) {
+        Unpacked::Bytes(bytes) => (bytes, bytes),
+        // Up to 11, one that goes on after the page is refused.
+        Unpacked::Room(least, most) if record.version.since(Release::V12) => (least, most),
+        Unpacked::Room(_, most) => (most, most),
+        Unpacked::Unknown => return None,
+        Unpacked::Nothing => return Some(Contradiction::Image(id, None)),
+    };
+    let (least, most) = (least.saturating_add(hole_bytes), most.saturating_add(hole_bytes));
+    let page = least.checked_next_power_of_two();
+    let Some(page) = page.filter(|page| *page <= most && is_page_size(*page)) else {
+        return Some(Contradiction::Image(id, u32::try_from(most).ok()));
+    };
+    // The server copies what is behind the hole without a look at how much that is.
+    let hole_end = usize::from(image.hole_offset) + hole_bytes;
+    (hole_end > page).then_some(Contradiction::Hole(id))
+}
+
+/// Types of which redo may end where there is no image of block 0.
+pub(super) const MAY_BE_WANTED: [(u8, u8); 6] = [
+    (XLOG, xlog::FPI),
+    (XLOG, xlog::FPI_FOR_HINT),
+    (XLOG, xlog::FPI_MULTI),
+    (GIN, gin::opcode::SPLIT),
+    (GIN, gin::opcode::VACUUM_PAGE),
+    (HASH, hash::opcode::SPLIT_PAGE),
+];
+
+/// Whether redo ends where there is no image of the block of this id (`xlog_redo`, `ginRedoSplit`,
+/// `ginRedoVacuumPage`, `hash_xlog_split_page`).
+fn wants_image(record: &Record<'_>, id: u8) -> bool {
+    let (header, version) = (&record.header, record.version);
+    match (header.rmgr, header.rmgr_info()) {
+        (XLOG, xlog::FPI) => true,
+        (XLOG, xlog::FPI_FOR_HINT) => !version.since(Release::V15),
+        (XLOG, xlog::FPI_MULTI) => !version.since(Release::V12),
+        (GIN, gin::opcode::SPLIT) => id < 3,
+        (GIN, gin::opcode::VACUUM_PAGE) | (HASH, hash::opcode::SPLIT_PAGE) => id == 0,
+        _ => false,
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists of GIN indexes: rows, entries, and changes of compressed lists of rows.
+
+use super::{Checked, entry_bytes, is_possible, made, redone, whole};
+use crate::contradiction::Contradiction;
+use crate::cursor::{Cursor, at};
+use crate::payload::gin::{Insert, UpdateMeta, opcode};
+use crate::record::Record;
+
+/// Bytes of an entry of an inner page of rows, after its place (`PostingItem`).
+const POSTING_ITEM_BYTES: usize = 10;
+/// No page (`InvalidBlockNumber`).
+const NO_BLOCK: u32 = u32::MAX;
+
+pub(super) fn checked(record: &Record<'_>, main: &[u8]) -> Checked {
+    match record.header.rmgr_info() {
+        opcode::CREATE_PTREE => {
+            let mut cursor = Cursor::new(main);
+            whole(cursor.field::<u32>().and_then(|bytes| cursor.take(bytes as usize))).map(|_| ())
+        }
+        opcode::INSERT => insert(record, main),
+        opcode::VACUUM_DATA_LEAF_PAGE => {
+            redone(record, 0).map_or(Ok(()), |data| leaf_actions(&data))
+        }
+        opcode::UPDATE_META_PAGE => update_meta(record, main),
+        opcode::INSERT_LISTPAGE => {
+            let tuples: i32 = whole(at(main, 4))?;
+            made(record, 0).map_or(Ok(()), |data| entries(tuples, &data))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn insert(record: &Record<'_>, main: &[u8]) -> Checked {
+    let insert = whole(Insert::parse(main))?;
+    // Two blocks of children, after the flags.
+    if !insert.is_leaf && main.len() < 10 {
+        return Err(Contradiction::TooShort);
+    }
+    let Some(data) = redone(record, 0) else { return Ok(()) };
+    if insert.is_data && insert.is_leaf {
+        return leaf_actions(&data);
+    }
+    let offset: u16 = whole(at(&data, 0)).map_err(|_| Contradiction::BlockData(0))?;
+    let is_deleted = !insert.is_data && at::<u16>(&data, 2).is_some_and(|flag| flag & 0xFF != 0);
+    is_possible(offset, is_deleted.into())?;
+    let bytes = if insert.is_data { 2 + POSTING_ITEM_BYTES } else { 4 + entry_bytes(&data, 4) };
+    if data.len() < bytes { Err(Contradiction::BlockData(0)) } else { Ok(()) }
+}
+
+/// So many index entries, one right after the other.
+fn entries(count: i32, data: &[u8]) -> Checked {
+    let mut end = 0;
+    for _ in 0..count {
+        end += entry_bytes(data, end);
+        if end > data.len() {
+            return Err(Contradiction::BlockData(0));
+        }
+    }
+    Ok(())
+}
+
+fn update_meta(record: &Record<'_>, main: &[u8]) -> Checked {
+    let tuples = whole(UpdateMeta::parse(main))?.tuples.cast_signed();
+    let has_tail = record.blocks().any(|block| block.id == 1);
+    let tail_before: u32 = whole(at(main, 72))?;
+    if tail_before != NO_BLOCK && !has_tail {
+        return Err(Contradiction::NoBlock(1));
+    }
+    let data = redone(record, 1).filter(|_| tuples > 0);
+    let checked = data.map_or(Ok(()), |data| entries(tuples, &data));
+    checked.map_err(|_| Contradiction::BlockData(1))
+}
+
+/// `ginxlogRecompressDataLeaf`: what is done to the segments of a leaf of rows, as `ginRedoRecompress` in
+/// `src/backend/access/gin/ginxlog.c` reads it.
+fn leaf_actions(data: &[u8]) -> Checked {
+    let mut cursor = Cursor::new(data);
+    let mut actions = || {
+        for _ in 0..cursor.field::<u16>()? {
+            leaf_action(&mut cursor)?;
+        }
+        Some(())
+    };
+    actions().ok_or(Contradiction::BlockData(0))
+}
+
+/// `GIN_SEGMENT_DELETE`, `_INSERT`, `_REPLACE` and `_ADDITEMS`.
+const DELETE: u8 = 1;
+const INSERT: u8 = 2;
+const REPLACE: u8 = 3;
+const ADD_ITEMS: u8 = 4;
+/// Bytes of a segment's header, after which it says how many more there are, and of a row's place.
+const SEGMENT_BYTES: usize = 8;
+const ROW_BYTES: usize = 6;
+
+fn leaf_action(cursor: &mut Cursor<'_>) -> Option<()> {
+    let (_segment, action): (u8, u8) = cursor.field()?;
+    match action {
+        DELETE => Some(()),
+        INSERT | REPLACE => {
+            let bytes: u16 = at(cursor.rest(), ROW_BYTES)?;
+            cursor.take((SEGMENT_BYTES + usize::from(bytes)).next_multiple_of(2)).map(|_| ())
+        }
+        ADD_ITEMS => {
+            let rows: u16 = cursor.field()?;
+            cursor.take(ROW_BYTES * usize::from(rows)).map(|_| ())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,31 @@
+//! Lists of rows and of line pointers of a table's page.
+
+use super::{Checked, is_possible, redone, whole};
+use crate::contradiction::Contradiction;
+use crate::payload::heap::OPCODE_MASK;
+use crate::payload::heap2::{MULTI_INSERT, MultiInsert, PRUNES};
+use crate::payload::prune::{self, Prune};
+use crate::record::Record;
+
+pub(super) fn checked(record: &Record<'_>, main: &[u8]) -> Checked {
+    let opcode = record.header.rmgr_info() & OPCODE_MASK;
+    if opcode == MULTI_INSERT {
+        return multi_insert(record, main);
+    }
+    if !PRUNES.contains(&opcode) || prune::is_cleanup_info(opcode, record.version) {
+        return Ok(());
+    }
+    // Redo does not look at the line pointers' numbers.
+    let data = redone(record, 0);
+    whole(Prune::parse(record.header.info, main, data.as_deref(), record.version)).map(|_| ())
+}
+
+/// A server wants the rows to end where the data do (`total tuple length mismatch`).
+fn multi_insert(record: &Record<'_>, main: &[u8]) -> Checked {
+    let insert = whole(MultiInsert::parse(record.header.info, main))?;
+    let Some(data) = redone(record, 0) else { return Ok(()) };
+    // Redo puts a row of number 0 wherever there is room (`PageAddItemExtended`).
+    insert.offsets().try_for_each(|offset| is_possible(offset, 0))?;
+    let end = insert.rows_end(&data).ok_or(Contradiction::BlockData(0))?;
+    if end == data.len() { Ok(()) } else { Err(Contradiction::TooLong(0)) }
+}

@@ -1,0 +1,386 @@
+//! What a usual record of each type is like, in which nothing can be wrong: a few comparisons tell it from those
+//! that have to be looked at closer.
+
+use super::by_type::{Row, TYPES, type_index};
+use super::data::DATA;
+use super::images::MAY_BE_WANTED;
+use super::init::BLOCKS;
+use super::lengths::LENGTHS;
+use super::{CHECK_CONSISTENCY, OFFSET_MAX};
+use crate::block::{
+    BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, HAS_IMAGE, ONE_IMAGE_HEAD_BYTES, USUAL_HEAD_BYTES,
+    WILL_INIT,
+};
+use crate::image::IMAGE_HEADER_BYTES;
+use crate::payload::brin::opcode as brin;
+use crate::payload::btree::opcode as btree;
+use crate::payload::gin::opcode as gin;
+use crate::payload::gist::opcode as gist;
+use crate::payload::hash::opcode as hash;
+use crate::payload::heap2::{self, PRUNES};
+use crate::payload::spgist::opcode as spgist;
+use crate::payload::{heap, multixact, relmap, standby, xact, xlog};
+use crate::record::Record;
+use crate::record_header::RECORD_HEADER_BYTES;
+use crate::rmgr::{
+    BRIN, BTREE, DATABASE, FLAGGED, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, SPGIST,
+    STANDBY, STORAGE, TABLESPACE, TRANSACTION, XLOG,
+};
+
+/// What of the main data of a type is looked at, beside how long they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Nothing.
+    Blocks,
+    /// Offset numbers at these two places (`xl_heap_insert`, `xl_heap_update` and their like), the second one
+    /// not before the first; twice the same where there is one.
+    Offsets([Place; 2]),
+    /// Lists, and structures of a length of their own.
+    Lists,
+}
+use Look::{Lists, Offsets};
+
+/// Where in the main data an offset number lies, and the least and the most that it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub at: u8,
+    pub least: u16,
+    pub most: u16,
+}
+
+/// An offset number that is looked up.
+const fn of(at: u8) -> Place {
+    Place { at, least: 1, most: OFFSET_MAX }
+}
+
+/// One where something is put: with number 0, wherever there is room (`PageAddItemExtended`).
+const fn put(at: u8) -> Place {
+    Place { at, least: 0, most: OFFSET_MAX }
+}
+
+/// The same on a page that is made anew.
+const fn first(at: u8) -> Place {
+    Place { at, least: 0, most: 1 }
+}
+
+const LOOKED_AT: [(u8, u8, Look); 68] = [
+    (XLOG, xlog::CHECKPOINT_SHUTDOWN, Lists),
+    (XLOG, xlog::CHECKPOINT_ONLINE, Lists),
+    (XLOG, xlog::OVERWRITE_CONTRECORD, Lists),
+    (TRANSACTION, xact::COMMIT, Lists),
+    (TRANSACTION, xact::ABORT, Lists),
+    (TRANSACTION, xact::COMMIT_PREPARED, Lists),
+    (TRANSACTION, xact::ABORT_PREPARED, Lists),
+    (TRANSACTION, xact::PREPARE, Lists),
+    (TRANSACTION, xact::ASSIGNMENT, Lists),
+    (TRANSACTION, xact::INVALIDATIONS, Lists),
+    (STORAGE, 0x10, Lists),
+    (DATABASE, 0x10, Lists),
+    (DATABASE, 0x20, Lists),
+    (TABLESPACE, 0x00, Lists),
+    (MULTIXACT, multixact::CREATE_ID, Lists),
+    (RELMAP, relmap::UPDATE, Lists),
+    (STANDBY, standby::LOCK, Lists),
+    (STANDBY, standby::RUNNING_XACTS, Lists),
+    (STANDBY, standby::INVALIDATIONS, Lists),
+    (HEAP2, PRUNES[0], Lists),
+    (HEAP2, PRUNES[1], Lists),
+    (HEAP2, PRUNES[2], Lists),
+    (HEAP2, heap2::MULTI_INSERT, Lists),
+    (HEAP2, heap2::LOCK_UPDATED, Offsets([of(4); 2])),
+    (HEAP, heap::INSERT, Offsets([put(0); 2])),
+    (HEAP, heap::INSERT | heap::INIT_PAGE, Offsets([first(0); 2])),
+    (HEAP, heap::DELETE, Offsets([of(4); 2])),
+    (HEAP, heap::UPDATE, Offsets([of(4), put(12)])),
+    (HEAP, heap::HOT_UPDATE, Offsets([of(4), put(12)])),
+    (HEAP, heap::CONFIRM, Offsets([of(0); 2])),
+    (HEAP, heap::LOCK, Offsets([of(4); 2])),
+    (HEAP, heap::INPLACE, Offsets([of(0); 2])),
+    (BTREE, btree::INSERT_LEAF, Offsets([put(0); 2])),
+    (BTREE, btree::INSERT_UPPER, Offsets([put(0); 2])),
+    (BTREE, btree::INSERT_META, Offsets([put(0); 2])),
+    (BTREE, btree::SPLIT_L, Lists),
+    (BTREE, btree::SPLIT_R, Lists),
+    (BTREE, btree::SPLIT_L_OR_INSERT_POST, Lists),
+    (BTREE, btree::SPLIT_R_OR_DEDUP, Lists),
+    (BTREE, btree::MARK_PAGE_HALFDEAD, Offsets([put(0); 2])),
+    (BTREE, btree::DELETE, Lists),
+    (BTREE, btree::VACUUM, Lists),
+    (GIN, gin::CREATE_PTREE, Lists),
+    (GIN, gin::INSERT, Lists),
+    (GIN, gin::UPDATE_META_PAGE, Lists),
+    (GIN, gin::INSERT_LISTPAGE, Lists),
+    (GIN, gin::VACUUM_DATA_LEAF_PAGE, Lists),
+    (HASH, hash::INSERT, Offsets([put(0); 2])),
+    (HASH, hash::MOVE_PAGE_CONTENTS, Lists),
+    (HASH, hash::SQUEEZE_PAGE, Lists),
+    (HASH, hash::DELETE, Lists),
+    (HASH, hash::VACUUM_ONE_PAGE, Lists),
+    (GIST, gist::PAGE_UPDATE, Lists),
+    (GIST, gist::DELETE, Lists),
+    (GIST, gist::PAGE_SPLIT, Lists),
+    (GIST, gist::PAGE_DELETE, Lists),
+    (SPGIST, spgist::ADD_LEAF, Lists),
+    (SPGIST, spgist::MOVE_LEAFS, Lists),
+    (SPGIST, spgist::ADD_NODE, Lists),
+    (SPGIST, spgist::SPLIT_TUPLE, Lists),
+    (SPGIST, spgist::PICKSPLIT, Lists),
+    (SPGIST, spgist::VACUUM_LEAF, Lists),
+    (SPGIST, spgist::VACUUM_ROOT, Lists),
+    (SPGIST, spgist::VACUUM_REDIRECT, Lists),
+    (BRIN, brin::INSERT, Lists),
+    (BRIN, brin::UPDATE, Lists),
+    (BRIN, brin::SAMEPAGE_UPDATE, Lists),
+    (BRIN, brin::DESUMMARIZE, Lists),
+];
+
+/// What of the main data of a type is looked at.
+pub(super) fn look(rmgr: u8, info: u8) -> Look {
+    LOOKS[type_index(rmgr, info)]
+}
+
+/// By type; a flag that redo does not look at makes no other one.
+static LOOKS: [Look; TYPES] = {
+    let mut looks = [Look::Blocks; TYPES];
+    let mut row = 0;
+    while row < LOOKED_AT.len() {
+        let (rmgr, info, look) = LOOKED_AT[row];
+        looks[type_index(rmgr, info)] = look;
+        row += 1;
+    }
+    let mut flagged = 0;
+    while flagged < FLAGGED.len() * 8 {
+        let plain = ((FLAGGED[flagged / 8] as usize) << 4) | (flagged % 8);
+        if let Look::Blocks = looks[plain | 8] {
+            looks[plain | 8] = looks[plain];
+        }
+        flagged += 1;
+    }
+    looks
+};
+
+/// A usual record of a type: it has one block, of id 0, without an image or with one that is replayed and not
+/// compressed.
+#[derive(Clone, Copy)]
+struct Usual {
+    /// Of these flags of the block
+    mask: u8,
+    /// it has these.
+    flags: u8,
+    /// The block's data are at least as long, without an image
+    data_bytes: u8,
+    /// and with one.
+    data_bytes_beside_image: u8,
+    /// The main data are at least as long.
+    main_bytes: u8,
+    /// There are offset numbers at these places of the main data; [`NO_PLACE`]: there are none.
+    offsets: [u8; 2],
+    closer: Closer,
+}
+
+const NO_PLACE: u8 = u8::MAX;
+
+/// Which records of a type are looked at closer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closer {
+    /// Unusual ones with images.
+    WithImages,
+    /// Unusual ones.
+    Unusual,
+    /// All.
+    All,
+}
+
+impl Usual {
+    /// What is true of all types.
+    const NONE: Usual = Usual {
+        mask: 0,
+        flags: 0,
+        data_bytes: 0,
+        data_bytes_beside_image: 0,
+        main_bytes: 0,
+        offsets: [NO_PLACE; 2],
+        closer: Closer::WithImages,
+    };
+
+    /// With what another release, or the first one, says of the block's mark.
+    const fn marked(self, is_made: Option<bool>) -> Usual {
+        let flags = match is_made {
+            Some(true) => WILL_INIT,
+            _ => 0,
+        };
+        let is_agreed = self.mask & WILL_INIT == 0 || self.flags & WILL_INIT == flags;
+        let is_usual = is_made.is_some() && is_agreed && !matches!(self.closer, Closer::All);
+        let closer = if is_usual { Closer::Unusual } else { Closer::All };
+        Usual { mask: self.mask | WILL_INIT, flags: self.flags | flags, closer, ..self }
+    }
+
+    const fn with_image(self) -> Usual {
+        Usual { mask: self.mask | HAS_IMAGE, flags: self.flags | HAS_IMAGE, ..self }
+    }
+
+    /// The same with so many bytes of data, without an image and with one.
+    const fn with_data(self, bytes: Option<[u8; 2]>) -> Usual {
+        match bytes {
+            Some([without, beside]) => Usual {
+                data_bytes: larger(self.data_bytes, without),
+                data_bytes_beside_image: larger(self.data_bytes_beside_image, beside),
+                ..self
+            },
+            None => Usual { closer: Closer::All, ..self },
+        }
+    }
+
+    const fn with_main(self, bytes: u32) -> Usual {
+        Usual { main_bytes: larger(self.main_bytes, bytes as u8), ..self }
+    }
+
+    const fn looked_at(self, look: Look) -> Usual {
+        match look {
+            Look::Blocks => self,
+            Look::Offsets([first, second]) if first.most == OFFSET_MAX => {
+                Usual { offsets: [first.at, second.at], ..self }
+            }
+            Look::Offsets(_) | Look::Lists => Usual { closer: Closer::All, ..self },
+        }
+    }
+}
+
+const fn larger(a: u8, b: u8) -> u8 {
+    if a > b { a } else { b }
+}
+
+/// By type; what holds in all releases.
+static USUAL: [Usual; TYPES] = {
+    let mut usual = [Usual::NONE; TYPES];
+    let mut row = 0;
+    while row < BLOCKS.rows.len() {
+        let Row { rmgr, info, what, .. } = &BLOCKS.rows[row];
+        let at = type_index(*rmgr, *info);
+        usual[at] = usual[at].marked(what.usual_mark());
+        row += 1;
+    }
+    row = 0;
+    while row < MAY_BE_WANTED.len() {
+        let (rmgr, info) = MAY_BE_WANTED[row];
+        usual[type_index(rmgr, info)] = usual[type_index(rmgr, info)].with_image();
+        row += 1;
+    }
+    row = 0;
+    while row < DATA.rows.len() {
+        let Row { rmgr, info, what, .. } = &DATA.rows[row];
+        usual[type_index(*rmgr, *info)] = usual[type_index(*rmgr, *info)].with_data(what.usual());
+        row += 1;
+    }
+    row = 0;
+    while row < LENGTHS.rows.len() {
+        let Row { rmgr, info, what, .. } = &LENGTHS.rows[row];
+        usual[type_index(*rmgr, *info)] = usual[type_index(*rmgr, *info)].with_main(*what);
+        row += 1;
+    }
+    row = 0;
+    while row < FLAGGED.len() * 8 {
+        let plain = ((FLAGGED[row / 8] as usize) << 4) | (row % 8);
+        if usual[plain | 8].mask == 0 {
+            usual[plain | 8] = usual[plain];
+        }
+        row += 1;
+    }
+    row = 0;
+    while row < TYPES {
+        usual[row] = usual[row].looked_at(LOOKS[row]);
+        row += 1;
+    }
+    usual
+};
+
+/// Bytes before the payload of a record with one image, which is not compressed, and no main data.
+const BARE_IMAGE_HEAD_BYTES: usize = ONE_IMAGE_HEAD_BYTES - DATA_HEADER_SHORT_BYTES;
+
+/// Where the byte `bimg_info` of such an image lies, the last one of its header.
+const IMAGE_INFO_AT: usize =
+    RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + IMAGE_HEADER_BYTES as usize - 1;
+
+/// Whether a record is a usual one of its type, with nothing wrong in it.
+#[inline(always)]
+pub(super) fn is_usual(record: &Record<'_>) -> bool {
+    let (header, parts) = (&record.header, &record.parts);
+    let usual = &USUAL[usize::from(u16::from_le_bytes([header.info, header.rmgr]) >> 4)];
+    if usual.closer == Closer::All
+        || header.info & CHECK_CONSISTENCY != 0
+        || parts.main_data_bytes < u32::from(usual.main_bytes)
+    {
+        return false;
+    }
+    let is_block = |head: &[u8], least: u8| {
+        let start: Option<&[u8; RECORD_HEADER_BYTES + 4]> = head.first_chunk();
+        start.is_some_and(|&[.., id, flags, low, high]| {
+            id == 0
+                && flags & usual.mask == usual.flags
+                && u16::from_le_bytes([low, high]) >= u16::from(least)
+        })
+    };
+    let head = record.body.head;
+    match parts.head_bytes as usize {
+        USUAL_HEAD_BYTES => is_block(head, usual.data_bytes) && has_offsets(record, usual.offsets),
+        ONE_IMAGE_HEAD_BYTES | BARE_IMAGE_HEAD_BYTES if parts.fpi_count == 1 => {
+            has_plain_image(record) && is_block(head, usual.data_bytes_beside_image)
+        }
+        _ => usual.closer == Closer::WithImages && parts.fpi_count == 0,
+    }
+}
+
+/// Whether the image of a record of such a form is replayed and not compressed.
+#[inline(always)]
+fn has_plain_image(record: &Record<'_>) -> bool {
+    let flags = record.version.image_flags;
+    let info = record.body.head.get(IMAGE_INFO_AT);
+    info.is_some_and(|info| flags.is_applied(*info) && !flags.is_compressed(*info))
+}
+
+/// Whether the offset numbers at these places are possible, if there are any.
+#[inline(always)]
+fn has_offsets(record: &Record<'_>, [first, second]: [u8; 2]) -> bool {
+    if first == NO_PLACE {
+        return true;
+    }
+    let main_at = record.header.total_bytes.saturating_sub(record.parts.main_data_bytes) as usize;
+    let main = record.body.head.get(main_at..).unwrap_or_default();
+    // The second place is never before the first one.
+    let Some(to_second) = main.get(..usize::from(second) + 2) else { return false };
+    let first = to_second.get(usize::from(first)..).and_then(<[u8]>::first_chunk);
+    let (Some(first), Some(second)) = (first, to_second.last_chunk()) else { return false };
+    let (first, second) = (u16::from_le_bytes(*first), u16::from_le_bytes(*second));
+    // Numbers count from 1, and their most is a power of two.
+    (first.wrapping_sub(1) | second.wrapping_sub(1)) < OFFSET_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usual(rmgr: u8, info: u8) -> Usual {
+        USUAL[type_index(rmgr, info)]
+    }
+
+    #[test]
+    fn a_flag_that_redo_does_not_look_at_makes_no_other_type() {
+        let of = |info| usual(HEAP, info);
+        assert_eq!((of(heap::DELETE | heap::INIT_PAGE).flags, of(heap::DELETE).flags), (0, 0));
+        assert_eq!(of(heap::INSERT | heap::INIT_PAGE).flags, WILL_INIT);
+        assert!(usual(HEAP2, heap2::MULTI_INSERT | heap::INIT_PAGE).closer == Closer::All);
+    }
+
+    #[test]
+    fn what_releases_disagree_on_is_looked_at_closer() {
+        assert!(usual(BTREE, btree::SPLIT_R_OR_DEDUP).closer == Closer::All);
+        assert!(usual(HEAP, heap::INSERT).closer == Closer::Unusual);
+        assert!(usual(XLOG, xlog::NEXTOID).closer == Closer::WithImages);
+    }
+
+    #[test]
+    fn a_length_that_is_compared_is_the_longest_of_all_releases() {
+        assert_eq!(usual(XLOG, xlog::PARAMETER_CHANGE).main_bytes, 28);
+        assert!(LENGTHS.rows.iter().all(|row| row.what < 256));
+    }
+}

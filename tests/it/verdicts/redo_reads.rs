@@ -1,0 +1,306 @@
+//! Records that lack what redo of their type reads: each beside one that has it.
+
+use super::check;
+use crate::common::builder::{Form, Wal};
+use crate::common::record::{Block, Image, Rec};
+use walstat_format::rmgr::{BRIN, BTREE, GIN, GIST, HASH, HEAP, HEAP2, SPGIST, STANDBY, STORAGE};
+
+/// What `check` says of such a record among others; `None`: nothing, and the archive is sound.
+#[track_caller]
+fn told(release: &str, record: &Rec) -> Option<(String, String)> {
+    let mut wal = Wal::new(Form::of(release), 5);
+    wal.add(&Rec::begins(1, 1));
+    let lsn = wal.add(record);
+    wal.add(&Rec::data(40));
+    wal.switch();
+    let ran = check(&["--as", "archive"], wal.finish().write().path());
+    let problems = ran.json()["problems"].as_array().cloned().unwrap_or_default();
+    assert_eq!(ran.code, Some(if problems.is_empty() { 0 } else { 4 }), "{}", ran.stdout);
+    let problem = problems.first()?;
+    assert_eq!((problems.len(), &problem["lsn"]), (1, &lsn.to_string().into()), "{}", ran.stdout);
+    let text = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
+    Some((text("expected"), text("found")))
+}
+
+/// A record of a type with main data of these numbers, two bytes each.
+fn rec(rmgr: u8, info: u8, main: &[u16]) -> Rec {
+    Rec { main: shorts(main), ..Rec::new(rmgr, info, 0) }
+}
+
+fn shorts(numbers: &[u16]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Blocks 0, 1 and so on, with so many bytes of data each.
+fn blocks(record: Rec, data: &[u16]) -> Rec {
+    (0..).zip(data).fold(record, |record, (id, bytes)| record.block(Block::new(id).data(*bytes)))
+}
+
+/// With these blocks made anew.
+fn making(mut record: Rec, ids: &[usize]) -> Rec {
+    ids.iter().for_each(|id| record.blocks[*id].will_init = true);
+    record
+}
+
+/// With these bytes as the data of its blocks.
+fn holding(record: Rec, payload: Vec<u8>) -> Rec {
+    Rec { payload, ..record }
+}
+
+/// Heap/INSERT with so many bytes of main data, at offset number 1.
+const INSERT: [u16; 2] = [1, 0];
+/// Heap/HOT_UPDATE: of row 1 to row 2; the flags are in the high byte of the fourth number.
+const fn update(flags: u16) -> [u16; 7] {
+    [700, 0, 1, flags << 8, 0, 0, 2]
+}
+
+#[test]
+fn data_of_a_block() {
+    let split = |level| rec(BTREE, 0x30, &[level, 0, 3, 2, 0]);
+    let shorter = |record: &Rec, id: usize, bytes: u16| {
+        let mut record = record.clone();
+        record.blocks[id].data = bytes;
+        record
+    };
+    for (name, release, record, id, fewer) in [
+        ("Heap/INSERT", "9.5", blocks(rec(HEAP, 0x00, &INSERT), &[5]), 0, 4),
+        ("Heap/INSERT", "17", blocks(rec(HEAP, 0x00, &INSERT), &[5]), 0, 0),
+        ("Heap/INSERT+INIT", "17", making(blocks(rec(HEAP, 0x80, &INSERT), &[5]), &[0]), 0, 0),
+        ("Heap/HOT_UPDATE", "12", blocks(rec(HEAP, 0x40, &update(0)), &[5]), 0, 4),
+        ("Heap/HOT_UPDATE", "12", blocks(rec(HEAP, 0x40, &update(0x60)), &[9]), 0, 8),
+        ("Heap/HOT_UPDATE", "12", blocks(rec(HEAP, 0x40, &update(0x20)), &[7]), 0, 6),
+        ("Heap/INPLACE", "15", blocks(rec(HEAP, 0x70, &[1]), &[1]), 0, 0),
+        ("Btree/SPLIT_L", "17", making(blocks(split(0), &[16, 8]), &[1]), 0, 15),
+        ("Btree/SPLIT_L", "17", making(blocks(split(0), &[16, 8]), &[1]), 1, 0),
+        ("Btree/SPLIT_L", "10", making(blocks(split(0), &[8, 8]), &[1]), 0, 0),
+        ("Btree/INSERT_POST", "15", blocks(rec(BTREE, 0x50, &[1]), &[10]), 0, 0),
+        ("Btree/META_CLEANUP", "12", making(blocks(rec(BTREE, 0xE0, &[]), &[16]), &[0]), 0, 0),
+        ("Gin/VACUUM_DATA_LEAF_PAGE", "13", blocks(rec(GIN, 0x90, &[]), &[2]), 0, 0),
+        ("Hash/SQUEEZE_PAGE", "16", squeeze(), 5, 3),
+    ] {
+        let record = holding(record, vec![0; 64]);
+        let record = with_its_payload(record);
+        assert_eq!(told(release, &record), None, "{name} {release}");
+        let short = with_its_payload(shorter(&record, id, fewer));
+        let expected = format!("the data of block {id} that redo of {name} reads");
+        assert_eq!(told(release, &short), Some((expected, "fewer".to_owned())), "{name} {release}");
+    }
+}
+
+/// With as many bytes of payload as its blocks have.
+fn with_its_payload(record: Rec) -> Rec {
+    let images = record.blocks.iter().filter_map(|block| block.image);
+    let images: usize = images.map(|image| image.bytes.into()).sum();
+    let data: usize = record.blocks.iter().map(|block| usize::from(block.data)).sum();
+    let payload = record.payload.into_iter().chain(std::iter::repeat(0)).take(images + data);
+    Rec { payload: payload.collect(), ..record }
+}
+
+fn squeeze() -> Rec {
+    // is_prim_bucket_same_wrt and is_prev_bucket_same_wrt
+    blocks(rec(HASH, 0x80, &[0, 0, 0, 0, 0, 0x0101]), &[0, 0, 0, 0, 0, 4])
+}
+
+/// A block that is restored from an image needs no data, one that is made anew needs them all the same.
+#[test]
+fn beside_an_image() {
+    let whole = |info: u8| {
+        let block = Block::new(0).image(Image::WHOLE);
+        rec(HEAP, info, &INSERT).block(Block { will_init: info == 0x80, ..block })
+    };
+    assert_eq!(told("15", &with_its_payload(whole(0x00))), None);
+    let expected = "the data of block 0 that redo of Heap/INSERT+INIT reads".to_owned();
+    let found = Some((expected, "fewer".to_owned()));
+    assert_eq!(told("15", &with_its_payload(whole(0x80))), found);
+    let apart = Image { apply: false, ..Image::WHOLE };
+    let stored = rec(HEAP, 0x00, &INSERT).block(Block::new(0).image(apart));
+    let (expected, _) = told("15", &with_its_payload(stored)).expect("not replayed");
+    assert_eq!(expected, "the data of block 0 that redo of Heap/INSERT reads");
+}
+
+#[test]
+fn rows_end_where_the_data_do() {
+    // Two rows: of 2 bytes, and of 1.
+    let row = |bytes: u16| [&bytes.to_le_bytes()[..], &[0; 5], &vec![7; bytes.into()]].concat();
+    let rows = [row(2), vec![0], row(1)].concat();
+    let insert = |info: u8, main: &[u16], payload: &[u8]| {
+        let block = Block { will_init: info == 0xD0, ..Block::new(0).data(payload.len() as u16) };
+        holding(rec(HEAP2, info, main).block(block), payload.to_vec())
+    };
+    for (info, main) in [(0x50, &[0, 2, 3, 4][..]), (0xD0, &[0, 2])] {
+        let name = if info == 0x50 { "Heap2/MULTI_INSERT" } else { "Heap2/MULTI_INSERT+INIT" };
+        assert_eq!(told("17", &insert(info, main, &rows)), None, "{name}");
+        let short = told("17", &insert(info, main, &rows[..rows.len() - 1])).expect("short");
+        assert_eq!(short.0, format!("the data of block 0 that redo of {name} reads"));
+        let long = told("17", &insert(info, main, &[&rows[..], &[0]].concat())).expect("long");
+        let expected = format!("data of block 0 of a record {name} that end where its rows do");
+        assert_eq!(long, (expected, "more".to_owned()));
+    }
+}
+
+#[test]
+fn a_block_that_the_main_data_ask_for() {
+    let leaf_insert = |info: u16| {
+        // An entry of an inner page of keys: its place, whether one is deleted, and its 8 bytes.
+        let data = shorts(&[1, 0, 0, 0, 0, 8]);
+        let block = Block::new(0).data(12);
+        holding(rec(GIN, 0x20, &[info, 0, 0, 0, 0]).block(block), data)
+    };
+    let meta = |tuples: u16, tail: u16| {
+        let mut main = vec![0; 42];
+        (main[36], main[37], main[40]) = (tail, tail, tuples);
+        let record = making(blocks(rec(GIN, 0x60, &main), &[0]), &[0]);
+        record
+    };
+    let split = |level: u16, data: &[u16]| {
+        let record = making(blocks(rec(BTREE, 0x40, &[level, 0, 3, 2, 0]), data), &[1]);
+        with_its_payload(record)
+    };
+    let delete = |is_primary: u16| blocks(rec(HASH, 0x90, &[is_primary << 8]), &[0, 0]);
+    let delete_1 =
+        |is_primary| Rec { blocks: delete(is_primary).blocks[1..].to_vec(), ..delete(is_primary) };
+    let page_split = |pages: u16| {
+        let mut main = vec![0; 11];
+        main[9] = pages;
+        let record = making(blocks(rec(GIST, 0x30, &main), &[0, 4]), &[1]);
+        with_its_payload(record)
+    };
+    let rows = [
+        ("17", leaf_insert(0x02), None),
+        ("17", leaf_insert(0x00), Some((1, "Gin/INSERT"))),
+        ("13", meta(0, 0xFFFF), None),
+        ("13", meta(1, 0xFFFF), Some((1, "Gin/UPDATE_META_PAGE"))),
+        ("13", meta(0, 5), Some((1, "Gin/UPDATE_META_PAGE"))),
+        ("17", split(0, &[8, 8]), None),
+        ("17", split(1, &[8, 8]), Some((3, "Btree/SPLIT_R"))),
+        ("17", split(1, &[8, 8, 0, 0]), None),
+        ("17", delete(0), None),
+        ("17", delete_1(1), None),
+        ("17", delete_1(0), Some((0, "Hash/DELETE"))),
+        ("18", page_split(1), None),
+        ("18", page_split(2), Some((2, "Gist/PAGE_SPLIT"))),
+        ("18", page_split(0), Some((1, "Gist/PAGE_SPLIT"))),
+    ];
+    for (release, record, missing) in rows {
+        let expected = missing.map(|(id, name)| {
+            let expected = format!("a reference to block {id}, which redo of this {name} reads");
+            (expected, "none of that id".to_owned())
+        });
+        assert_eq!(told(release, &record), expected, "{release} {record:?}");
+    }
+}
+
+#[test]
+fn offset_numbers_of_each_index() {
+    let many = |numbers: &[u16]| {
+        let data = shorts(numbers);
+        let main = [numbers.len() as u16, 0];
+        holding(blocks(rec(BTREE, 0xC0, &main), &[data.len() as u16]), data)
+    };
+    let leaf = |place: u16| {
+        // newPage and storesNulls, offnumLeaf, offnumHeadLeaf, offnumParent, nodeI; an entry of 12 bytes.
+        let main = [0, place, 0, 0, 0, 12 << 2, 0, 0, 0, 0, 0];
+        blocks(rec(SPGIST, 0x10, &main), &[0])
+    };
+    let brin = |info: u8, range: u16, place: u16| {
+        let record = blocks(rec(BRIN, info, &[0, 0, range, 0, place]), &[8, 0]);
+        with_its_payload(if info & 0x80 > 0 { making(record, &[0]) } else { record })
+    };
+    let moved = |numbers: &[u16]| {
+        let data = shorts(numbers);
+        let record = rec(HASH, 0x70, &[0, 1]);
+        holding(blocks(record, &[0, 0, data.len() as u16]), data)
+    };
+    let moved = |numbers| Rec { main: vec![0, 0, 1], ..moved(numbers) };
+    let insert = |place: u16| making(blocks(rec(HEAP, 0x80, &[place, 0]), &[5]), &[0]);
+    let insert = |place| with_its_payload(insert(place));
+    let no_page = |number: u16| Some(format!("offset number {number}, which no page has"));
+    let order = || Some("numbers in another order, or twice".to_owned());
+    let rows = [
+        (many(&[1, 2, 3]), None),
+        (many(&[2, 1]), None),
+        (many(&[1, 3, 2]), order()),
+        (many(&[1, 2, 2]), order()),
+        (many(&[0]), no_page(0)),
+        (many(&[1, 2049]), no_page(2049)),
+        (leaf(2048), None),
+        (leaf(0), no_page(0)),
+        (leaf(65535), no_page(65535)),
+        (brin(0x10, 128, 2), None),
+        (brin(0x10, 128, 65535), no_page(65535)),
+        (brin(0x10, 0, 1), Some("0, which redo divides by".to_owned())),
+        (brin(0x90, 128, 1), None),
+        (brin(0x90, 128, 2), Some("offset number 2".to_owned())),
+        (moved(&[1, 2]), None),
+        (moved(&[1, 0]), no_page(0)),
+        (insert(1), None),
+        (insert(2), Some("offset number 2".to_owned())),
+    ];
+    for (record, found) in rows {
+        assert_eq!(told("17", &record).map(|(_, found)| found), found, "{record:?}");
+    }
+}
+
+#[test]
+fn a_fork_that_a_relation_has() {
+    let create =
+        |fork: u16| Rec { xid: 0, ..rec(STORAGE, 0x10, &[1663, 0, 5, 0, 16384, 0, fork, 0]) };
+    assert_eq!(told("15", &create(3)), None);
+    let expected = "a fork number of 0 to 3 in a record Storage/CREATE".to_owned();
+    let found = "fork number 4, which no relation has".to_owned();
+    assert_eq!(told("15", &create(4)), Some((expected, found)));
+}
+
+/// The image of the root of a GIN index that is split.
+#[test]
+fn an_image_of_a_root_that_is_split() {
+    let split = |flags: u16, images: usize| {
+        let mut main = vec![0; 13];
+        main[12] = flags;
+        let block = |id: usize| {
+            let block = Block::new(id as u8);
+            if id < images { block.image(Image::WHOLE) } else { block }
+        };
+        let record = rec(GIN, 0x30, &main);
+        with_its_payload((0..3).fold(record, |record, id| record.block(block(id))))
+    };
+    assert_eq!(told("18", &split(0x06, 3)), None);
+    let expected = "an image of block 2, which redo of Gin/SPLIT restores".to_owned();
+    let found = "none that is restored".to_owned();
+    assert_eq!(told("18", &split(0x06, 2)), Some((expected, found)));
+}
+
+/// One bit more in a transaction id makes it millions later.
+#[test]
+fn an_id_that_was_not_assigned() {
+    let archive = |xid: u32, next: u32| {
+        let mut wal = Wal::new(Form::of("17"), 5);
+        wal.add(&Rec::begins(1, 1));
+        wal.add(&Rec::data(40));
+        let lsn = wal.add(&Rec { xid, ..Rec::data(40) });
+        wal.add(&Rec { xid: 701, ..Rec::data(40) });
+        // None runs; the next, the oldest that runs, and the newest that has ended.
+        let words = [0, 0, 0, next, next, next - 1_u32];
+        let main = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        wal.add(&Rec { xid: 0, main, ..Rec::new(STANDBY, 0x10, 0) });
+        wal.switch();
+        (wal.finish().write(), lsn)
+    };
+    let far = 700 | 1 << 22;
+    for (xid, next, is_told) in [(700, 702, false), (far, 702, true), (far, far + 1, false)] {
+        let (directory, lsn) = archive(xid, next);
+        for threads in ["1", "3"] {
+            let ran = check(&["--as", "archive", "-j", threads], directory.path());
+            let problems = ran.json()["problems"].as_array().cloned().unwrap_or_default();
+            let found = format!("transaction id {xid} in a record Heap2/NEW_CID");
+            let told: Vec<_> = problems.iter().filter(|it| it["found"] == *found).collect();
+            assert_eq!(
+                (told.len(), problems.len()),
+                (is_told.into(), is_told.into()),
+                "{}",
+                ran.stdout
+            );
+            assert!(told.iter().all(|it| it["lsn"] == lsn.to_string()), "{}", ran.stdout);
+        }
+    }
+}
