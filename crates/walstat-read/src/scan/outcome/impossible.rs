@@ -4,6 +4,7 @@
 //! switch to the next segment and have data.
 
 use super::Outcome;
+use super::unfetched::file_at;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::scan::claims::Replacing;
@@ -29,7 +30,8 @@ impl<O> Outcome<O> {
         let timelines = timelines.filter_map(|(lsn, switch)| wrong_timeline(plan, *lsn, *switch));
         let mut problems: Vec<Problem> = replacing.chain(timelines).collect();
         for problem in &mut problems {
-            problem.segment = problem.lsn.map(|lsn| plan.segment_name(lsn)).unwrap_or_default();
+            let file = |lsn| file_at(&plan.chain(), lsn);
+            problem.segment = problem.lsn.map(file).unwrap_or_default();
         }
         self.add_problems(problems);
     }
