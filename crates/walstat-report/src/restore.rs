@@ -429,12 +429,15 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         }
         None => history::timeline_of(&problem.segment).is_some_and(|it| is_followed(it, plan)),
     };
+    let segment = u64::from(plan.geometry.segment_bytes);
     let limit = match problem.kind {
+        _ if problem.is_read_to_the_end(plan.geometry.segment_bytes) => {
+            begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
+        }
         kind if kind.is_of_records() => problem.lsn,
         _ => begin.or(problem.lsn),
     };
     // A damaged record may begin before the start and reach over it: it counts.
-    let segment = u64::from(plan.geometry.segment_bytes);
     let end = if problem.kind.is_of_records() {
         problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)))
     } else {

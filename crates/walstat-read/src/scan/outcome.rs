@@ -5,6 +5,7 @@ mod filename_check;
 pub mod holes;
 mod impossible;
 mod neighbours;
+mod never_begun;
 mod unfetched;
 mod verified;
 
