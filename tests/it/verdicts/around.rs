@@ -318,6 +318,56 @@ fn links_in_a_tar_lead_where_they_lead_unpacked() {
     }
 }
 
+/// GNU tar unpacks each member under the path that a global extended header gives them all.
+#[test]
+fn a_path_that_a_tar_gives_to_all_members_leaves_no_segment() {
+    let with = |global: &str, local: &str, later: &str| {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut extended = |tar: &mut tar::Builder<Vec<u8>>, kind: u8, record: &str| {
+            if !record.is_empty() {
+                let mut header = tar::Header::new_ustar();
+                header.set_entry_type(tar::EntryType::new(kind));
+                let bytes = record.len() + 3;
+                let text = format!("{} {record}\n", bytes + usize::from(bytes > 9));
+                header.set_size(text.len() as u64);
+                tar.append_data(&mut header, "extended", text.as_bytes()).expect("a header");
+            }
+        };
+        extended(&mut tar, b'g', global);
+        extended(&mut tar, b'g', later);
+        for (name, bytes) in three() {
+            extended(
+                &mut tar,
+                b'x',
+                &if local.is_empty() { String::new() } else { format!("{local}={name}") },
+            );
+            let mut header = tar::Header::new_ustar();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o600);
+            tar.append_data(&mut header, &name, bytes.as_slice())
+                .expect("a vector takes everything");
+        }
+        let directory =
+            archive(&[("wal.tar", tar.into_inner().expect("a vector takes everything"))]);
+        check(&["--as", "archive"], &directory.path().join("wal.tar"))
+    };
+    for (global, local, later) in [
+        ("comment=of git", "", ""),
+        ("linkpath=of links", "", ""),
+        ("path=each has its own", "path", ""),
+        ("path=taken back", "", "path="),
+    ] {
+        let ran = with(global, local, later);
+        assert_eq!((ran.code, told(&ran)), (Some(0), vec![]), "{global}: {}", ran.stderr);
+    }
+    for (global, local) in
+        [("path=one for all", ""), ("size=512", ""), ("path=one for all", "gname")]
+    {
+        let ran = with(global, local, "").exits(3);
+        assert!(ran.stderr.contains("gives all members one"), "{global}: {}", ran.stderr);
+    }
+}
+
 /// `tar: Cannot hard link`: unpacked, there is no such file. One to another segment has that one's bytes.
 #[test]
 fn a_hard_link_to_nothing_or_to_another_segment_is_told() {
