@@ -50,7 +50,7 @@ pub struct Wal<'a> {
 
 /// Judges whether `backup` can be restored.
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
-    let backup = &backup.clone().as_read(&wal);
+    let backup = &backup.clone().read_by(&wal);
     let result = can_begin(backup, &wal)
         .and_then(|()| latest(backup, wal.plan))
         .and_then(|()| findable(backup, &wal))

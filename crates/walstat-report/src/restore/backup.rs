@@ -33,7 +33,7 @@ impl Backup {
     /// The same as the release of the WAL reads its label: an older one takes less from it than from the
     /// checkpoint that it names (`StartupXLOG` and `read_backup_label` in
     /// `src/backend/access/transam/xlog.c`).
-    pub(crate) fn as_read(self, wal: &Wal<'_>) -> Backup {
+    pub(crate) fn read_by(self, wal: &Wal<'_>) -> Backup {
         let Some(label) = self.label else { return self };
         let Ok(found) = wal.backups.checkpoint_at(label.checkpoint) else { return self };
         let rules = wal.plan.version().recovery;
