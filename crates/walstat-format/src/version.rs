@@ -84,6 +84,10 @@ pub struct Version {
 pub struct RecoverySettings {
     /// The file with `recovery_target_lsn` and its like.
     pub file: &'static str,
+    /// Whether recovery begins where the label says (15+); before, where the checkpoint says that it names.
+    pub reads_label_start: bool,
+    /// Whether the label has to be of the checkpoint's timeline (11+).
+    pub reads_label_timeline: bool,
     /// Whether there is `recovery_target_lsn` (10+).
     pub has_lsn: bool,
     /// Whether the state of a prepared transaction is read from the WAL once more where recovery ends (10+);
@@ -96,6 +100,8 @@ pub struct RecoverySettings {
 const fn recovery(index: usize) -> RecoverySettings {
     RecoverySettings {
         file: if index >= Release::V12 as usize { "postgresql.conf" } else { "recovery.conf" },
+        reads_label_start: index >= Release::V15 as usize,
+        reads_label_timeline: index >= Release::V11 as usize,
         has_lsn: index >= Release::V10 as usize,
         reads_prepared: index >= Release::V10 as usize,
         fails_short_of_target: index >= Release::V13 as usize,

@@ -8,7 +8,7 @@ use super::model::table::{RecordRow, RmgrRow};
 use super::model::view::{Official, View};
 use super::model::when::Overview;
 use super::model::{self, CommandName, DEFAULT_DATA_PAGE_BYTES, Report, Sums};
-use super::notes::{of_extensions, restored_nevertheless};
+use super::notes::{not_fetched, of_extensions, restored_nevertheless};
 use super::official;
 use std::collections::BTreeMap;
 use walstat_analyse::amounts::Amounts;
@@ -339,6 +339,7 @@ fn notes<O>(
 ) -> Vec<String> {
     let mut notes = plan.notes.clone();
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
+    notes.extend(outcome.unfetched.first().map(not_fetched));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

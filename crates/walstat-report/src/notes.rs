@@ -71,6 +71,17 @@ pub fn taken_for_utc(asked: &str) -> String {
     format!("{asked} is taken for UTC: --tz, or a zone behind it, says otherwise")
 }
 
+/// A `.partial` that is newer than all segments is damaged.
+pub(crate) fn not_fetched(problem: &Problem) -> String {
+    let Problem { segment, expected, .. } = problem;
+    let found = problem.whole_found();
+    let at = problem.lsn.map(|lsn| format!(" at {lsn}")).unwrap_or_default();
+    format!(
+        "{segment}: expected {expected}, found {found}{at}: no server asks for a .partial, so a restore \
+         ends before it"
+    )
+}
+
 /// A segment's SHA-1 does not hold, and nothing else is wrong with it: `archive-get` does not compare it.
 pub(crate) fn restored_nevertheless(problem: &Problem) -> String {
     let Problem { segment, expected, found, .. } = problem;

@@ -5,6 +5,7 @@
 //! before the start does not matter.
 
 mod astray;
+mod backup;
 mod search;
 mod two_phase;
 
@@ -12,6 +13,7 @@ use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use astray::astray;
+pub use backup::Backup;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
 pub(crate) use two_phase::{Lost, ends_hot_standby, lost};
 use walstat_analyse::backup::Backups;
@@ -24,37 +26,10 @@ use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
-use walstat_read::input::label::{BackupLabel, Label};
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
 use walstat_read::scan::claims::Replacing;
-
-/// What is to be restored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Backup {
-    /// Where replay begins.
-    pub start: Lsn,
-    /// The backup's label, if there is one: an LSN alone says less.
-    pub label: Option<Label>,
-    /// Its `pg_control`, if that is there.
-    pub control: Option<Control>,
-    /// What is wrong with its `pg_control`.
-    pub is_broken: Option<String>,
-}
-
-impl Backup {
-    /// One whose label was read.
-    pub fn of(read: BackupLabel) -> Backup {
-        let BackupLabel { label, control, is_broken } = read;
-        Backup { start: label.start, label: Some(label), control, is_broken }
-    }
-
-    /// One of which nothing is known but where replay begins.
-    pub fn from_lsn(start: Lsn) -> Backup {
-        Backup { start, label: None, control: None, is_broken: None }
-    }
-}
 
 /// What the WAL has to offer.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +50,7 @@ pub struct Wal<'a> {
 
 /// Judges whether `backup` can be restored.
 pub fn restore(backup: &Backup, wal: Wal<'_>) -> Check {
+    let backup = &backup.clone().read_by(&wal);
     let result = can_begin(backup, &wal)
         .and_then(|()| latest(backup, wal.plan))
         .and_then(|()| findable(backup, &wal))
@@ -429,12 +405,15 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         }
         None => history::timeline_of(&problem.segment).is_some_and(|it| is_followed(it, plan)),
     };
+    let segment = u64::from(plan.geometry.segment_bytes);
     let limit = match problem.kind {
+        _ if problem.is_read_to_the_end(plan.geometry.segment_bytes) => {
+            begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
+        }
         kind if kind.is_of_records() => problem.lsn,
         _ => begin.or(problem.lsn),
     };
     // A damaged record may begin before the start and reach over it: it counts.
-    let segment = u64::from(plan.geometry.segment_bytes);
     let end = if problem.kind.is_of_records() {
         problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)))
     } else {

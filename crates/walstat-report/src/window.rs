@@ -138,6 +138,8 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let wal = &question.wal;
     let found = told.map(|told| &told.found);
     let backup = found.map_or_else(|| Backup::from_lsn(start), |found| Backup::of(found.clone()));
+    let backup = backup.read_by(wal);
+    let start = backup.start;
     // No record ends a backup that is taken from a standby.
     let is_primarys = backup.label.is_none_or(|it| !it.from_standby);
     let mut in_wal = wal.backups.ends.iter().filter(|_| is_primarys);

@@ -141,6 +141,50 @@ fn another_timeline_or_redo_point_is_another_backup() {
     }
 }
 
+/// `sscanf` takes more than what a server writes.
+#[test]
+fn an_lsn_of_a_label_is_read_as_a_server_reads_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let archive = [backup().join("archive")];
+    for lsn in ["0x0/0x800060", "0X0/800060", "+0/ 00800060", "0x/800060"] {
+        let path = changed(&directory, "LOCATION: 0/800060", &format!("LOCATION: {lsn}"));
+        let ran = restore(&archive, &path).exits(0);
+        assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{lsn}");
+    }
+    for lsn in ["0 /800060", "0/x800060", "800060"] {
+        let path = changed(&directory, "LOCATION: 0/800060", &format!("LOCATION: {lsn}"));
+        restore(&archive, &path).exits(3);
+    }
+}
+
+/// Up to 14 a server goes by the checkpoint that the label names, up to 10 by its timeline, too.
+#[test]
+fn older_releases_take_from_a_label_where_its_checkpoint_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("of.backup");
+    let judged = |release: &str, checkpoint: &str, start: &str, timeline: u32| {
+        let text = format!(
+            "START WAL LOCATION: {start} (file 0000000{timeline}0000000000000009)\n\
+             STOP WAL LOCATION: 0/B00000 (file 00000001000000000000000A)\n\
+             CHECKPOINT LOCATION: {checkpoint}\nBACKUP METHOD: streamed\nBACKUP FROM: master\n"
+        );
+        fs::write(&path, text).expect("a label");
+        let ran = restore(&[sample(&format!("pg{release}-mixed")).wal], &path);
+        (ran.code, sentence(&ran))
+    };
+    for (release, checkpoint, redo) in
+        [("10", "0/951CC8", "0/951C90"), ("14", "0/A40F00", "0/A40EC8")]
+    {
+        let whole = judged(release, checkpoint, redo, 1);
+        assert_eq!(whole.0, Some(0), "{release}: {}", whole.1);
+        for start in ["0/700028", "0/900008", checkpoint, "0/A60000"] {
+            assert_eq!(judged(release, checkpoint, start, 1), whole, "{release}: {start}");
+        }
+        let other = judged(release, checkpoint, redo, 2);
+        assert_eq!(other == whole, release == "10", "{release}: {}", other.1);
+    }
+}
+
 /// As a server says it of the checkpoint with which recovery begins, and of no other.
 #[test]
 fn the_checkpoint_of_a_backup_has_a_next_transaction() {

@@ -274,6 +274,100 @@ fn a_symbolic_link_in_a_tar_is_read_as_the_member_that_it_leads_to() {
     }
 }
 
+/// What `tar -x` makes of links counts: those to a file of the same name in another directory, those through
+/// a linked directory, and hard links to links.
+#[test]
+fn links_in_a_tar_lead_where_they_lead_unpacked() {
+    use Member::{File, Link, Symlink};
+    let [one, two, three] = [0, 1, 2].map(segment);
+    let bad = [&two[..9000], &vec![7; two.len() - 9000][..]].concat();
+    let name = NAMES[1];
+    let below = |directory: &str| format!("{directory}/{name}");
+    let (sub, real, linked, other) = (below("sub"), below("real"), below("al"), below("other"));
+    let within = format!("../al/{name}");
+    for (what, members, code) in [
+        ("up", vec![File(&sub, &two), Symlink(name, &sub)], 0),
+        ("up, hard", vec![File(&sub, &two), Link(name, &sub)], 0),
+        ("up, bad", vec![File(&sub, &bad), Symlink(name, &sub)], 4),
+        ("up, the third", vec![File(&sub, &two), Link(&other, &sub), Link(name, &other)], 0),
+        ("directory", vec![File(&real, &two), Symlink("al", "real"), Symlink(name, &linked)], 0),
+        (
+            "directory later",
+            vec![Symlink(name, &linked), Symlink("al", "real"), File(&real, &two)],
+            0,
+        ),
+        (
+            "up and down",
+            vec![File(&real, &two), Symlink("al", "real"), Symlink(&other, &within)],
+            4,
+        ),
+        ("through it", vec![File("real/x", b"x"), Symlink("al", "real"), File(&linked, &two)], 4),
+        ("twice", vec![File("q", &two), Symlink("r", "q"), Symlink(name, "r")], 0),
+        ("hard to symbolic", vec![File("q", &two), Symlink("s", "q"), Link(name, "s")], 0),
+        ("its own place", vec![File("q", &two), Symlink("d/s", "../q"), Link(name, "d/s")], 4),
+        ("hard to hard", vec![File("q", &two), Link("s", "q"), Link(name, "s")], 0),
+        ("to itself", vec![Symlink(name, name)], 4),
+        ("in a circle", vec![Symlink(name, "x"), Symlink("x", name)], 4),
+    ] {
+        let others = [File(NAMES[0], &one), File(NAMES[2], &three)];
+        let tar = tar_of(&members.into_iter().chain(others).collect::<Vec<_>>());
+        let directory = archive(&[("wal.tar", tar)]);
+        let ran = check(&["--as", "archive"], &directory.path().join("wal.tar"));
+        assert_eq!(ran.code, Some(code), "{what}: {:?}", told(&ran));
+        assert!(told(&ran).iter().all(|(_, file)| file == name), "{what}: {:?}", told(&ran));
+    }
+}
+
+/// GNU tar unpacks each member under the path that a global extended header gives them all.
+#[test]
+fn a_path_that_a_tar_gives_to_all_members_leaves_no_segment() {
+    let with = |global: &str, local: &str, later: &str| {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut extended = |tar: &mut tar::Builder<Vec<u8>>, kind: u8, record: &str| {
+            if !record.is_empty() {
+                let mut header = tar::Header::new_ustar();
+                header.set_entry_type(tar::EntryType::new(kind));
+                let bytes = record.len() + 3;
+                let text = format!("{} {record}\n", bytes + usize::from(bytes > 9));
+                header.set_size(text.len() as u64);
+                tar.append_data(&mut header, "extended", text.as_bytes()).expect("a header");
+            }
+        };
+        extended(&mut tar, b'g', global);
+        extended(&mut tar, b'g', later);
+        for (name, bytes) in three() {
+            extended(
+                &mut tar,
+                b'x',
+                &if local.is_empty() { String::new() } else { format!("{local}={name}") },
+            );
+            let mut header = tar::Header::new_ustar();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o600);
+            tar.append_data(&mut header, &name, bytes.as_slice())
+                .expect("a vector takes everything");
+        }
+        let directory =
+            archive(&[("wal.tar", tar.into_inner().expect("a vector takes everything"))]);
+        check(&["--as", "archive"], &directory.path().join("wal.tar"))
+    };
+    for (global, local, later) in [
+        ("comment=of git", "", ""),
+        ("linkpath=of links", "", ""),
+        ("path=each has its own", "path", ""),
+        ("path=taken back", "", "path="),
+    ] {
+        let ran = with(global, local, later);
+        assert_eq!((ran.code, told(&ran)), (Some(0), vec![]), "{global}: {}", ran.stderr);
+    }
+    for (global, local) in
+        [("path=one for all", ""), ("size=512", ""), ("path=one for all", "gname")]
+    {
+        let ran = with(global, local, "").exits(3);
+        assert!(ran.stderr.contains("gives all members one"), "{global}: {}", ran.stderr);
+    }
+}
+
 /// `tar: Cannot hard link`: unpacked, there is no such file. One to another segment has that one's bytes.
 #[test]
 fn a_hard_link_to_nothing_or_to_another_segment_is_told() {

@@ -67,3 +67,40 @@ fn what_only_looks_like_a_tar_or_is_a_strangers_partial_is_a_note() {
     files.push(("x.tar".to_owned(), b"nota\n".to_vec()));
     is_green("no tar", archive(&files).path());
 }
+
+/// The server ends recovery before it: it asks for the whole segment, and there is none.
+#[test]
+fn what_is_wrong_with_a_partial_after_all_segments_is_a_note() {
+    let file = format!("{}.partial", NAMES[2]);
+    let noise = |bytes: &mut [u8]| {
+        let mut state = 7_u32;
+        bytes.iter_mut().for_each(|byte| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = (state >> 24) as u8;
+        });
+    };
+    let with = |change: &dyn Fn(&mut [u8])| {
+        let mut files = super::three();
+        change(&mut files[2].1);
+        files[2].0.clone_from(&file);
+        archive(&files)
+    };
+    let (all, later): (&dyn Fn(&mut [u8]), &dyn Fn(&mut [u8])) =
+        (&|bytes| noise(bytes), &|bytes| noise(&mut bytes[24_576..]));
+    // A record of the segment before it goes on there.
+    let first: &dyn Fn(&mut [u8]) = &|bytes| noise(&mut bytes[40..1000]);
+    for (what, change) in [("all of it", all), ("the fourth page", later), ("the first", first)] {
+        super::is_noted(what, with(change).path(), &format!("{file}: expected"));
+    }
+}
+
+/// A message names the file as it is called.
+#[test]
+fn damage_in_a_partial_is_told_of_the_partial() {
+    let mut files = super::three();
+    files[1].0 += ".partial";
+    files[1].1[30_000..30_500].fill(7);
+    let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+    let of_partial = |(_, file): &(String, String)| *file == format!("{}.partial", NAMES[1]);
+    assert!(told(&ran).iter().any(of_partial), "{:?}", told(&ran));
+}

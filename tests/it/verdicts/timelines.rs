@@ -1,6 +1,8 @@
 //! Two timelines: the file that is wrong is blamed, and not the history that is right.
 
-use super::{archive, check, is_red, put, segment, three, told};
+use super::recovered::{SEGMENT, history, promoted, store, timeline_1, write};
+use super::{archive, check, is_green, is_red, put, segment, three, told};
+use crate::common::record::Rec;
 use crate::support::fixtures::fixtures;
 use std::fs;
 use std::path::Path;
@@ -51,6 +53,44 @@ fn a_file_of_the_new_timeline_with_pages_of_the_old_one_is_blamed() {
         bytes.chunks_mut(8192).for_each(|page| page[4..8].copy_from_slice(&1_u32.to_le_bytes()))
     });
     assert_eq!(old, [("page_timeline".to_owned(), SWITCHED.to_owned())]);
+}
+
+/// A server reads the older timeline's records to the end of the file: `there is no contrecord flag`, or
+/// `contrecord is requested`, in the next one, which is intact.
+#[test]
+fn a_first_file_of_the_new_timeline_with_all_of_the_old_one_alone_is_blamed() {
+    let early = timeline_1(2, true);
+    let number = early.at() / SEGMENT;
+    let edge = (number + 1) * SEGMENT;
+    let new = promoted(&early, 1, 2);
+    let old = |records: usize, is_closed: bool| {
+        let mut wal = early.clone();
+        wal.add(&Rec::begins(1, 1));
+        write(&mut wal, records);
+        if is_closed {
+            wal.switch();
+        }
+        let last = wal.records.iter().rfind(|(lsn, _)| lsn.0 < edge).map(|(lsn, _)| lsn.0);
+        write(&mut wal, 20);
+        wal.switch();
+        (wal, if is_closed { edge } else { last.expect("a record that goes on") })
+    };
+    for (what, (wal, end)) in [("goes on", old(100, false)), ("closed", old(20, true))] {
+        let directory: TempDir = tempfile::tempdir().expect("a directory");
+        store(&wal, 0, directory.path());
+        store(&new, early.at(), directory.path());
+        history(directory.path(), 2, &[(1, early.at())]);
+        is_green(what, directory.path());
+        let file = |timeline: u32| directory.path().join(format!("{timeline:08X}{number:016X}"));
+        fs::copy(file(1), file(2)).expect("a copy");
+        let name = format!("00000002{number:016X}");
+        is_red(what, directory.path(), "page_timeline", &name);
+        let ran = check(&["--as", "archive", "--from", "0/500028"], directory.path()).exits(4);
+        let checks = ran.json()["checks"].to_string();
+        let said = format!("restorable to LSN {}", walstat_format::lsn::Lsn(end));
+        assert!(checks.contains(&said), "{what}: {said}: {checks}");
+        assert!(checks.contains("a server reads timeline 1 to the end of that file"), "{checks}");
+    }
 }
 
 /// A server follows it to where it leaves timeline 1, and finds no segment to go on with.

@@ -57,18 +57,23 @@ fn as_read(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn ancestor(line: &[u8]) -> Option<Ancestor> {
     let mut line = Scanned { left: line };
     let timeline = line.number(10)?;
-    let high = line.number(16)?;
-    line.left = line.left.strip_prefix(b"/")?;
-    let low = line.number(16)?;
-    Some(Ancestor { timeline, end: Lsn(u64::from(high) << 32 | u64::from(low)) })
+    Some(Ancestor { timeline, end: line.lsn()? })
 }
 
 /// What is left of a line.
-struct Scanned<'a> {
-    left: &'a [u8],
+pub(super) struct Scanned<'a> {
+    pub left: &'a [u8],
 }
 
 impl Scanned<'_> {
+    /// An LSN as `%X/%X` takes it.
+    pub(super) fn lsn(&mut self) -> Option<Lsn> {
+        let high = self.number(16)?;
+        self.left = self.left.strip_prefix(b"/")?;
+        let low = self.number(16)?;
+        Some(Lsn(u64::from(high) << 32 | u64::from(low)))
+    }
+
     /// Blanks are those of `isspace`: no-break spaces and the like are none.
     fn after_blanks(self) -> Self {
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');

@@ -5,13 +5,14 @@
 mod in_tar;
 
 use super::control::{self, Control, ControlError};
+use super::history_text::Scanned;
 use super::names::file_name;
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use in_tar::Packed;
 use nom::bytes::complete::{tag, take_while1};
-use nom::character::complete::{hex_digit1, space0};
-use nom::combinator::{map_opt, map_res, opt, recognize};
+use nom::character::complete::space0;
+use nom::combinator::{map_opt, opt};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 use std::io::{self, Cursor, Read};
@@ -166,7 +167,7 @@ fn plain(reader: impl Read) -> io::Result<String> {
 /// Reads the text of a label.
 pub fn parse(text: &str) -> Result<Label, LabelError> {
     let line = |key: &'static str| text.lines().find_map(|line| value(line, key));
-    let place = |key| line(key).and_then(|value| location(value).ok());
+    let place = |key| line(key).and_then(location);
     let (_, (start, file)) =
         place("START WAL LOCATION").ok_or(LabelError::NoLine("START WAL LOCATION"))?;
     let (_, (checkpoint, _)) =
@@ -189,7 +190,7 @@ pub fn parse(text: &str) -> Result<Label, LabelError> {
 fn check_beginning(text: &str) -> Result<(), LabelError> {
     let keys = ["START WAL LOCATION", "CHECKPOINT LOCATION"];
     for (index, (line, key)) in text.split('\n').zip(keys).enumerate() {
-        let rest = value(line, key).and_then(|value| location(value).ok()).map(|(rest, _)| rest);
+        let rest = value(line, key).and_then(location).map(|(rest, _)| rest);
         if rest != Some("") {
             let found = line.chars().take(LINE_SHOWN).collect();
             return Err(LabelError::Refused(index + 1, found, key));
@@ -202,7 +203,7 @@ fn check_beginning(text: &str) -> Result<(), LabelError> {
 /// (`read_backup_label` again).
 fn check_timeline(text: &str, label: &Label) -> Result<(), LabelError> {
     let start = text.lines().find_map(|line| value(line, "START WAL LOCATION"));
-    let file = start.and_then(|start| location(start).ok()).and_then(|(_, (_, file))| file);
+    let file = start.and_then(location).and_then(|(_, (_, file))| file);
     match file.filter(|file| file.timeline != label.timeline) {
         Some(file) => Err(LabelError::Timelines(file.timeline, label.timeline)),
         None => Ok(()),
@@ -219,11 +220,15 @@ fn value<'t>(line: &'t str, key: &'static str) -> Option<&'t str> {
     parser(line).ok().map(|(_, value)| value)
 }
 
-/// `0/2000028 (file 000000010000000000000002)`, the file only where there is one.
-fn location(value: &str) -> IResult<&str, (Lsn, Option<SegmentName>)> {
-    let lsn = map_res(recognize((hex_digit1, tag("/"), hex_digit1)), str::parse::<Lsn>);
+/// `0/2000028 (file 000000010000000000000002)`, the file only where there is one; and what follows it.
+fn location(value: &str) -> Option<(&str, (Lsn, Option<SegmentName>))> {
+    let mut scanned = Scanned { left: value.as_bytes() };
+    let lsn = scanned.lsn()?;
+    let rest = value.get(value.len().checked_sub(scanned.left.len())?..)?;
     let name = map_opt(take_while1(|c: char| c.is_ascii_hexdigit()), SegmentName::parse);
-    (lsn, opt(delimited((space0, tag("(file ")), name, tag(")")))).parse(value)
+    let mut file = opt(delimited((space0, tag("(file ")), name, tag(")")));
+    let read: IResult<&str, Option<SegmentName>> = file.parse(rest);
+    read.ok().map(|(rest, file)| (rest, (lsn, file)))
 }
 
 /// The `pg_control` beside a label that lies in a plain backup; `None` where it does not, or where it is of a

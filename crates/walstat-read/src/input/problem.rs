@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
 
 named! {
     /// Kinds of problems: what was found. `docs/problems.md` has the same table. New ones stand at the
@@ -197,6 +198,15 @@ impl Problem {
             fetched: None,
             skipped_bytes: 0,
         }
+    }
+
+    /// Whether it is that a file has the records of an older timeline to its end, where another one begins in
+    /// it: a server reads them all.
+    pub fn is_read_to_the_end(&self, segment_bytes: u32) -> bool {
+        let name = SegmentName::leading(&self.segment);
+        let begin = name.and_then(|name| name.start(segment_bytes));
+        let is_within = begin.is_some() && self.lsn > begin;
+        self.kind == ProblemKind::PageTimeline && self.skipped_bytes == 0 && is_within
     }
 
     /// What is there, and where else to look.

@@ -14,7 +14,7 @@ use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use super::tar::{Kind, Member, for_each_member};
 use super::unpacking::decoder;
-use links::{Links, Taken};
+use links::{Links, READ_AS_MAX, Taken};
 use std::borrow::Cow;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
@@ -70,8 +70,11 @@ pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
     if let Err(error) = walk_path(path, &mut links, visit) {
         let _ = visit(Item::Broken(path.display().to_string(), error));
     }
-    let Some(mut links) = links.again() else { return };
-    if !is_read_once(path) {
+    links.resolve();
+    for _ in 0..READ_AS_MAX {
+        if is_read_once(path) || !links.reads_again() {
+            break;
+        }
         // What is wrong with the others was said the first time.
         let _ = walk_path(path, &mut links, &mut |item| match item {
             Item::Segment(_) | Item::History(..) => visit(item),

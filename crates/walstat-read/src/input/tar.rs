@@ -4,8 +4,10 @@
 //! judged by the caller.
 #![forbid(unsafe_code)]
 
+mod global;
 mod sparse;
 
+use global::Global;
 use sparse::Sparse;
 use std::cell::Cell;
 use std::io::{self, Cursor, ErrorKind, Read};
@@ -64,6 +66,7 @@ pub fn for_each_member(
     let begin = without_label(&mut reader)?;
     let mut archive = tar::Archive::new(Cursor::new(begin).chain(reader));
     let mut entries = archive.entries().map_err(|error| state.judge(error))?;
+    let mut global = Global::default();
     loop {
         let Some(entry) = entries.next() else {
             return state.check_end_mark();
@@ -77,6 +80,7 @@ pub fn for_each_member(
         };
         let after =
             (state.position.get()).saturating_add(stored.div_ceil(BLOCK).saturating_mul(BLOCK));
+        global.look_at(&mut entry).map_err(|error| state.judge(error))?;
         if let Some(kind) = kind_of(kind, entry.path_bytes().ends_with(b"/")) {
             let path = entry.path().map_err(|error| state.judge(error))?.into_owned();
             let target = entry.link_name().map_err(|error| state.judge(error))?;

@@ -5,6 +5,8 @@ mod filename_check;
 pub mod holes;
 mod impossible;
 mod neighbours;
+mod never_begun;
+mod unfetched;
 mod verified;
 
 use super::books::{Books, Heading};
@@ -59,6 +61,8 @@ pub struct Outcome<O> {
     pub uncovered: Option<Problem>,
     /// SHA-1s in pgBackRest's names that do not hold, of segments that are whole: no problems.
     pub checksums_alone: Vec<Problem>,
+    /// What is wrong with a `.partial` that is newer than all segments: no problems.
+    pub unfetched: Vec<Problem>,
     /// Where segments are missing.
     pub holes: Holes,
     /// What was counted.
@@ -84,6 +88,7 @@ impl<O> Outcome<O> {
             filtered_commits: self.filtered_commits,
             uncovered: self.uncovered,
             checksums_alone: self.checksums_alone,
+            unfetched: self.unfetched,
             holes: self.holes,
             observer: change(self.observer),
         }
@@ -152,11 +157,12 @@ pub(crate) fn conclude_chain(
     neighbours::blame_one(&mut outcome.problems, chain, last);
     for problem in &mut outcome.problems {
         if let (true, Some(lsn)) = (problem.segment.is_empty(), problem.lsn) {
-            problem.segment = chain.segment_name(lsn);
+            problem.segment = unfetched::file_at(chain, lsn);
         }
     }
     verified::blame_the_next(&mut outcome.problems, chain);
     outcome.forgive_servers(chain);
+    outcome.set_unfetched_aside(chain);
     outcome.sort_problems();
     outcome
 }
@@ -235,6 +241,7 @@ impl<O> Outcome<O> {
             filtered_commits: 0,
             uncovered: None,
             checksums_alone: Vec::new(),
+            unfetched: Vec::new(),
             holes: Holes::default(),
             observer,
         }

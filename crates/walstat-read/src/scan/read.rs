@@ -111,6 +111,8 @@ pub(crate) fn read_passed(
     }
     outcome.set_checksums_alone_aside();
     outcome.judge_claims(&plan);
+    outcome.blame_never_begun(&plan);
+    outcome.set_unfetched_aside(&plan.chain());
     if reading.wanted.limit.is_none() {
         outcome.hold_against(&plan, &range);
     }

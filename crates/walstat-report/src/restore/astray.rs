@@ -11,6 +11,10 @@ use walstat_read::input::segment::Segment;
 /// `src/backend/access/transam/xlogrecovery.c`).
 pub(super) fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
     let bytes = plan.geometry.segment_bytes;
+    if problem.is_read_to_the_end(bytes) {
+        let older = &problem.found;
+        return Some(format!("; a server reads {older} of that file, and comes no farther"));
+    }
     let name = SegmentName::leading(&problem.segment)?;
     let number = name.number(bytes)?;
     let is_there = |timeline: u32, number: u64| {

@@ -4,6 +4,8 @@
 //! switch to the next segment and have data.
 
 use super::Outcome;
+use super::never_begun::older_records;
+use super::unfetched::file_at;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::scan::claims::Replacing;
@@ -25,11 +27,15 @@ impl<O> Outcome<O> {
         let are_histories_right = !known
             .iter()
             .any(|it| matches!(it.kind, ProblemKind::History | ProblemKind::MissingHistory));
+        let older = older_records(plan, known);
+        let is_older = |lsn: &Lsn| older.as_ref().is_some_and(|records| records.contains(lsn));
         let timelines = claims.timelines.iter().filter(|_| are_histories_right);
+        let timelines = timelines.filter(|(lsn, _)| !is_older(lsn));
         let timelines = timelines.filter_map(|(lsn, switch)| wrong_timeline(plan, *lsn, *switch));
         let mut problems: Vec<Problem> = replacing.chain(timelines).collect();
         for problem in &mut problems {
-            problem.segment = problem.lsn.map(|lsn| plan.segment_name(lsn)).unwrap_or_default();
+            let file = |lsn| file_at(&plan.chain(), lsn);
+            problem.segment = problem.lsn.map(file).unwrap_or_default();
         }
         self.add_problems(problems);
     }

@@ -1,6 +1,7 @@
 //! A segment whose SHA-1 matches its name is as it was archived. So where a record begins in it and goes on
 //! in a broken file, the broken file is to blame.
 
+use super::unfetched::file_at;
 use crate::input::plan::Chain;
 use crate::input::problem::{Elsewhere, Problem};
 use std::collections::BTreeSet;
@@ -25,6 +26,6 @@ pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
     {
         problem.elsewhere = Some(Elsewhere::Begins { at: lsn, may_be_wrong: false });
         problem.lsn = Some(next);
-        problem.segment = chain.segment_name(next);
+        problem.segment = file_at(chain, next);
     }
 }
