@@ -90,7 +90,7 @@ fn data_of_a_block() {
 /// With as many bytes of payload as its blocks have.
 fn with_its_payload(record: Rec) -> Rec {
     let images = record.blocks.iter().filter_map(|block| block.image);
-    let images: usize = images.map(|image| image.bytes.into()).sum();
+    let images: usize = images.map(|image| usize::from(image.bytes)).sum();
     let data: usize = record.blocks.iter().map(|block| usize::from(block.data)).sum();
     let payload = record.payload.into_iter().chain(std::iter::repeat(0)).take(images + data);
     Rec { payload: payload.collect(), ..record }
