@@ -323,7 +323,7 @@ fn links_in_a_tar_lead_where_they_lead_unpacked() {
 fn a_path_that_a_tar_gives_to_all_members_leaves_no_segment() {
     let with = |global: &str, local: &str, later: &str| {
         let mut tar = tar::Builder::new(Vec::new());
-        let mut extended = |tar: &mut tar::Builder<Vec<u8>>, kind: u8, record: &str| {
+        let extended = |tar: &mut tar::Builder<Vec<u8>>, kind: u8, record: &str| {
             if !record.is_empty() {
                 let mut header = tar::Header::new_ustar();
                 header.set_entry_type(tar::EntryType::new(kind));
