@@ -6,8 +6,8 @@
 
 use super::unassigned_xids::{NewestXid, Unassigned};
 use serde::{Deserialize, Serialize};
-use std::mem::discriminant;
-use walstat_format::contradiction::{Contradiction, contradiction, may_contradict};
+use std::mem::{Discriminant, discriminant};
+use walstat_format::contradiction::{BlockFault, Contradiction, contradiction, may_contradict};
 use walstat_format::lsn::Lsn;
 use walstat_format::record::Record;
 use walstat_format::rmgr::RecordType;
@@ -50,11 +50,20 @@ impl Contradictions {
     }
 
     fn add(&mut self, found: Contradicting) {
-        let kind = discriminant(&found.what);
-        if self.first.iter().all(|known| discriminant(&known.what) != kind) {
+        let kind = kind(&found);
+        if self.first.iter().all(|known| self::kind(known) != kind) {
             self.first.push(found);
         }
     }
+}
+
+/// Of which kind it is: of blocks, in what.
+fn kind(found: &Contradicting) -> (Discriminant<Contradiction>, Option<Discriminant<BlockFault>>) {
+    let fault = match &found.what {
+        Contradiction::Block(_, fault) => Some(discriminant(fault)),
+        _ => None,
+    };
+    (discriminant(&found.what), fault)
 }
 
 impl Observe for Contradictions {

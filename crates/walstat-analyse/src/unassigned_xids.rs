@@ -1,9 +1,9 @@
-//! Transaction ids far ahead of those that were assigned: a server has the pages of its commit log for them only
-//! once they are, so that recovery ends without (`could not access status of transaction`), or adds all that lie
-//! between to what a standby knows (`too many KnownAssignedXids`).
+//! Transaction ids far ahead of those that were assigned: a server has the pages of its commit log for them
+//! only once they are, so that recovery ends without (`could not access status of transaction`), or adds
+//! all that lie between to what a standby knows (`too many KnownAssignedXids`).
 //!
-//! What was assigned before a record is said by the next `RUNNING_XACTS` or shutdown checkpoint. After the last
-//! of them nothing is known.
+//! What was assigned before a record is said by the next `RUNNING_XACTS` or shutdown checkpoint. After the
+//! last of them nothing is known.
 
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;

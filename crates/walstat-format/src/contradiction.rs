@@ -29,31 +29,15 @@ use usual::{Look, Place};
 /// room for 1,637 (`MaxIndexTuplesPerPage`).
 pub const OFFSET_MAX: u16 = 2048;
 
-/// What a record contradicts itself in.
+/// What a record contradicts itself in, or others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Contradiction {
     /// An offset number that no page has.
     Offset(u16),
-    /// Its data are fewer than redo reads, or than its lists.
-    TooShort,
-    /// Redo wants an image of the block of this id, and there is none that is replayed.
-    NoImage(u8),
-    /// The compressed image of the block of this id does not unpack to a page, but to so many bytes, hole
-    /// included; `None`: to nothing.
-    Image(u8, Option<u32>),
-    /// The hole of the compressed image of the block of this id goes beyond the page.
-    Hole(u8),
-    /// The block of this id is marked to be made anew (`BKPBLOCK_WILL_INIT`), or not, and redo does the
-    /// other.
-    WillInit(u8, bool),
-    /// Of the block of this id, redo reads more data than there are.
-    BlockData(u8),
-    /// There is no block of this id, which redo reads for what the main data say.
-    NoBlock(u8),
-    /// The data of the block of this id go on after the end of their lists.
-    TooLong(u8),
     /// The offset numbers of entries that are deleted do not rise.
     NotRising,
+    /// Its main data are fewer than redo reads, or than its lists.
+    TooShort,
     /// A BRIN index with 0 pages in a range, which redo divides by.
     NoRange,
     /// A fork that no relation has.
@@ -65,6 +49,28 @@ pub enum Contradiction {
         /// The next one that was to be.
         next: u32,
     },
+    /// What is wrong with the block of this id.
+    Block(u8, BlockFault),
+}
+
+/// What of a block is not as redo takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BlockFault {
+    /// There is none of that id, which redo reads for what the main data say.
+    None,
+    /// Redo reads more of its data than there are.
+    Data,
+    /// Its data go on after the end of their lists.
+    TooLong,
+    /// Redo wants an image of it, and there is none that is replayed.
+    NoImage,
+    /// Its compressed image does not unpack to a page, but to so many bytes, hole included; `None`: to
+    /// nothing.
+    Image(Option<u32>),
+    /// The hole of its compressed image goes beyond the page.
+    Hole,
+    /// It is marked to be made anew (`BKPBLOCK_WILL_INIT`), or not, and redo does the other.
+    WillInit(bool),
 }
 
 /// Whether data of a record of this type that are too few are fewer than a structure which redo reads, and no
@@ -78,8 +84,8 @@ pub fn has_fixed_length(record: RecordType) -> bool {
 /// In `xl_info`: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`, from 10 on).
 const CHECK_CONSISTENCY: u8 = 0x02;
 
-/// Whether a record has to be looked at by [`contradiction`]. One of the usual form of its type needs not: with
-/// one block, whose page is restored from an image as it is stored, or redone with its data.
+/// Whether a record has to be looked at by [`contradiction`]. One of the usual form of its type needs not:
+/// with one block, whose page is restored from an image as it is stored, or redone with its data.
 #[inline(always)]
 pub fn may_contradict(record: &Record<'_>) -> bool {
     !usual::is_usual(record)
@@ -106,18 +112,18 @@ fn in_blocks<'m>(
         ids |= 1 << block.id;
         // A server looks at the mark first.
         if taken.is_some_and(|blocks| blocks.is_wrong(record, &block, &main)) {
-            return Some(Contradiction::WillInit(block.id, block.will_init));
+            return Some(Contradiction::Block(block.id, BlockFault::WillInit(block.will_init)));
         }
         let wrong = images::wrong_image(record, &block);
         if wrong.is_some() {
             return wrong;
         }
         if reads.is_some_and(|reads| reads.is_short(record, &block, &main)) {
-            return Some(Contradiction::BlockData(block.id));
+            return Some(Contradiction::Block(block.id, BlockFault::Data));
         }
     }
     let is_missing = |id: &u8| ids & 1 << *id == 0;
-    taken?.asked_for(&main).find(is_missing).map(Contradiction::NoBlock)
+    taken?.asked_for(&main).find(is_missing).map(|id| Contradiction::Block(id, BlockFault::None))
 }
 
 /// What is wrong with its main data, or with lists that they tell the length of.

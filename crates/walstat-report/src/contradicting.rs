@@ -1,7 +1,7 @@
 //! Records whose payload contradicts itself, told as problems.
 
 use walstat_analyse::contradictions::{Contradicting, Contradictions};
-use walstat_format::contradiction::{Contradiction, OFFSET_MAX, has_fixed_length};
+use walstat_format::contradiction::{BlockFault, Contradiction, OFFSET_MAX, has_fixed_length};
 use walstat_format::rmgr;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
@@ -30,17 +30,6 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
             format!("the data that a record {name} says it has"),
             "less: redo reads on after its end".to_owned(),
         ),
-        Contradiction::BlockData(id) => {
-            (format!("the data of block {id} that redo of {name} reads"), "fewer".to_owned())
-        }
-        Contradiction::TooLong(id) => (
-            format!("data of block {id} of a record {name} that end where its rows do"),
-            "more".to_owned(),
-        ),
-        Contradiction::NoBlock(id) => (
-            format!("a reference to block {id}, which redo of this {name} reads"),
-            "none of that id".to_owned(),
-        ),
         Contradiction::NotRising => (
             format!("offset numbers of entries to delete, each once, in a record {name}"),
             "numbers in another order, or twice".to_owned(),
@@ -57,11 +46,21 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
             format!("a transaction id before {next}, which a later record says is the next one"),
             format!("transaction id {xid} in a record {name}"),
         ),
-        Contradiction::NoImage(id) => (
+        Contradiction::Block(id, fault) => of_block(id, fault, &name),
+    };
+    let segment = plan.segment_name(found.lsn);
+    let problem = Problem::of_file(ProblemKind::RecordBody, &segment, expected, found_there);
+    Problem { lsn: Some(found.lsn), ..problem }
+}
+
+/// What redo of a type expects of a block, and what there is.
+fn of_block(id: u8, fault: BlockFault, name: &str) -> (String, String) {
+    match fault {
+        BlockFault::NoImage => (
             format!("an image of block {id}, which redo of {name} restores"),
             "none that is restored".to_owned(),
         ),
-        Contradiction::Image(id, bytes) => {
+        BlockFault::Image(bytes) => {
             let expected =
                 format!("an image of block {id} of a record {name} that unpacks to a page");
             let found = match bytes {
@@ -70,20 +69,28 @@ fn problem(plan: &Plan, found: &Contradicting) -> Problem {
             };
             (expected, found)
         }
-        Contradiction::Hole(id) => (
+        BlockFault::Hole => (
             format!("an image of block {id} of a record {name} with its hole within the page"),
             "one whose hole goes on after the end of the page".to_owned(),
         ),
-        Contradiction::WillInit(id, true) => (
+        BlockFault::WillInit(true) => (
             format!("block {id} without the flag WILL_INIT: redo of {name} reads it as it is"),
             "WILL_INIT".to_owned(),
         ),
-        Contradiction::WillInit(id, false) => (
+        BlockFault::WillInit(false) => (
             format!("block {id} with the flag WILL_INIT: redo of {name} makes it anew"),
             "none".to_owned(),
         ),
-    };
-    let segment = plan.segment_name(found.lsn);
-    let problem = Problem::of_file(ProblemKind::RecordBody, &segment, expected, found_there);
-    Problem { lsn: Some(found.lsn), ..problem }
+        BlockFault::Data => {
+            (format!("the data of block {id} that redo of {name} reads"), "fewer".to_owned())
+        }
+        BlockFault::TooLong => (
+            format!("data of block {id} of a record {name} that end where its rows do"),
+            "more".to_owned(),
+        ),
+        BlockFault::None => (
+            format!("a reference to block {id}, which redo of this {name} reads"),
+            "none of that id".to_owned(),
+        ),
+    }
 }

@@ -313,7 +313,6 @@ fn structures_that_redo_reads_are_whole() {
         ("15", "XLOG/NEXTOID", XLOG, 0x30, 4),
         ("11", "XLOG/PARAMETER_CHANGE", XLOG, 0x60, 24),
         ("15", "XLOG/PARAMETER_CHANGE", XLOG, 0x60, 28),
-        ("15", "Storage/CREATE", 2, 0x10, 16),
         ("9.5", "Storage/TRUNCATE", 2, 0x20, 16),
         ("15", "Storage/TRUNCATE", 2, 0x20, 20),
         ("16", "CLOG/TRUNCATE", 3, 0x10, 12),

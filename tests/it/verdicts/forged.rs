@@ -184,10 +184,14 @@ fn a_block_that_cannot_be_is_a_problem() {
 fn a_record_without_the_blocks_that_redo_reads_is_a_problem() {
     let of = |fork, id| Block { fork, ..Block::new(id) };
     let image = |block: Block| Rec::new(XLOG, 0xB0, 0).block(block.image(Image::WHOLE));
-    let no_block = Block { number: u32::MAX, ..Block::new(0) };
-    let no_file = Block { relation: Some([1663, 5, 0]), ..Block::new(0) };
+    // The header of a row, which redo reads.
+    let row = |fork| Block { fork, ..Block::new(0).data(5) };
+    let no_block = Block { number: u32::MAX, ..row(0) };
+    let no_file = Block { relation: Some([1663, 5, 0]), ..row(0) };
     let visible = |map: Block, table: Block| Rec::new(9, 0x40, 8).block(map).block(table);
-    let split = Rec::new(11, 0x30, 12).block(Block::new(0));
+    // Of leaves, with the new entry and the high key.
+    let split = Rec { main: vec![0; 12], ..Rec::new(11, 0x30, 0) };
+    let split = split.block(Block::new(0).data(16));
     let rows = [
         ("an insertion", true, Rec::insert(3).block(Block::new(0))),
         (
@@ -203,8 +207,8 @@ fn a_record_without_the_blocks_that_redo_reads_is_a_problem() {
         ("the number of no block", false, Rec::insert(3).block(no_block)),
         ("the number of no block, with an image", false, image(no_block)),
         ("relation file 0", false, Rec::insert(3).block(no_file)),
-        ("a row in the free space map", false, Rec::insert(3).block(of(1, 0))),
-        ("a row in the visibility map", false, Rec::insert(3).block(of(2, 0))),
+        ("a row in the free space map", false, Rec::insert(3).block(row(1))),
+        ("a row in the visibility map", false, Rec::insert(3).block(row(2))),
         ("an entry in the fork of unlogged relations", false, Rec::new(11, 0, 2).block(of(3, 0))),
         ("an image of the free space map", true, image(of(1, 0))),
         ("an image of a fork of unlogged relations", true, image(of(3, 0))),

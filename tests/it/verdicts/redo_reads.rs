@@ -249,6 +249,10 @@ fn a_fork_that_a_relation_has() {
     let expected = "a fork number of 0 to 3 in a record Storage/CREATE".to_owned();
     let found = "fork number 4, which no relation has".to_owned();
     assert_eq!(told("15", &create(4)), Some((expected, found)));
+    let mut short = create(3);
+    short.main.pop();
+    let expected = "the data that redo of Storage/CREATE reads".to_owned();
+    assert_eq!(told("15", &short), Some((expected, "fewer".to_owned())));
 }
 
 /// The image of the root of a GIN index that is split.
@@ -275,7 +279,10 @@ fn an_image_of_a_root_that_is_split() {
 fn an_id_that_was_not_assigned() {
     let archive = |xid: u32, next: u32| {
         let mut wal = Wal::new(Form::of("17"), 5);
-        wal.add(&Rec::begins(1, 1));
+        let mut begin = Rec::begins(1, 1);
+        // Its next transaction.
+        begin.main[24..32].copy_from_slice(&700_u64.to_le_bytes());
+        wal.add(&begin);
         wal.add(&Rec::data(40));
         let lsn = wal.add(&Rec { xid, ..Rec::data(40) });
         wal.add(&Rec { xid: 701, ..Rec::data(40) });

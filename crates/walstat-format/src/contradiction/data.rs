@@ -1,5 +1,5 @@
-//! How many bytes of a block's data redo reads at least, whatever its lists say. A server that finds none ends by
-//! signal 11; one that finds fewer reads what lies behind.
+//! How many bytes of a block's data redo reads at least, whatever its lists say. A server that finds none
+//! ends by signal 11; one that finds fewer reads what lies behind.
 
 use super::by_type::{Row, Table};
 use super::number::{Number, bit, whole};
@@ -43,8 +43,8 @@ const fn since(release: Release, row: Row<Reads>) -> Row<Reads> {
 
 /// In `xl_info` of types of tables: redo makes the page anew.
 const INIT: u8 = heap::INIT_PAGE;
-/// `XLH_UPDATE_PREFIX_FROM_OLD` and `XLH_UPDATE_SUFFIX_FROM_OLD` in the flags of `xl_heap_update`: how many bytes
-/// stands before the row.
+/// `XLH_UPDATE_PREFIX_FROM_OLD` and `XLH_UPDATE_SUFFIX_FROM_OLD` in the flags of `xl_heap_update`: how many
+/// bytes stands before the row.
 const AFFIXES: [Number; 2] = [bit(7, 0x20), bit(7, 0x40)];
 /// Bytes of `xl_heap_header`.
 const ROW_HEADER: u8 = 5;
@@ -116,8 +116,8 @@ impl Reads {
         block.data_bytes < u16::from(bytes)
     }
 
-    /// How many bytes the data of block 0 of a usual record of the type have at least, without an image and with
-    /// one; `None`: it has to be looked at closer.
+    /// How many bytes the data of block 0 of a usual record of the type have at least, without an image and
+    /// with one; `None`: it has to be looked at closer.
     pub(super) const fn usual(&self) -> Option<[u8; 2]> {
         match self.0 {
             [] | [N] => Some([0, 0]),

@@ -1,6 +1,6 @@
 //! Images that are missing, or do not unpack to a page.
 
-use super::{CHECK_CONSISTENCY, Contradiction};
+use super::{BlockFault, CHECK_CONSISTENCY, Contradiction};
 use crate::block::BlockRef;
 use crate::image::unpacked::{Unpacked, unpacked};
 use crate::page_size::is_page_size;
@@ -16,7 +16,8 @@ pub(super) fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contr
     let Some(image) = block.image.filter(|image| flags.is_applied(image.info)) else {
         let is_compared = record.header.info & CHECK_CONSISTENCY != 0 && block.image.is_none();
         let is_wanted = is_compared && record.version.since(Release::V10);
-        return (is_wanted || wants_image(record, id)).then_some(Contradiction::NoImage(id));
+        return (is_wanted || wants_image(record, id))
+            .then_some(Contradiction::Block(id, BlockFault::NoImage));
     };
     let compression = flags.compression(image.info)?;
     let hole_bytes = usize::from(image.hole_bytes);
@@ -26,16 +27,16 @@ pub(super) fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contr
         Unpacked::Room(least, most) if record.version.since(Release::V12) => (least, most),
         Unpacked::Room(_, most) => (most, most),
         Unpacked::Unknown => return None,
-        Unpacked::Nothing => return Some(Contradiction::Image(id, None)),
+        Unpacked::Nothing => return Some(Contradiction::Block(id, BlockFault::Image(None))),
     };
     let (least, most) = (least.saturating_add(hole_bytes), most.saturating_add(hole_bytes));
     let page = least.checked_next_power_of_two();
     let Some(page) = page.filter(|page| *page <= most && is_page_size(*page)) else {
-        return Some(Contradiction::Image(id, u32::try_from(most).ok()));
+        return Some(Contradiction::Block(id, BlockFault::Image(u32::try_from(most).ok())));
     };
     // The server copies what is behind the hole without a look at how much that is.
     let hole_end = usize::from(image.hole_offset) + hole_bytes;
-    (hole_end > page).then_some(Contradiction::Hole(id))
+    (hole_end > page).then_some(Contradiction::Block(id, BlockFault::Hole))
 }
 
 /// Types of which redo may end where there is no image of block 0.

@@ -1,5 +1,5 @@
-//! What a usual record of each type is like, in which nothing can be wrong: a few comparisons tell it from those
-//! that have to be looked at closer.
+//! What a usual record of each type is like, in which nothing can be wrong: a few comparisons tell it from
+//! those that have to be looked at closer.
 
 use super::by_type::{Row, TYPES, type_index};
 use super::data::DATA;

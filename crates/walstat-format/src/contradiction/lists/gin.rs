@@ -1,7 +1,7 @@
 //! Lists of GIN indexes: rows, entries, and changes of compressed lists of rows.
 
 use super::{Checked, entry_bytes, is_possible, made, redone, whole};
-use crate::contradiction::Contradiction;
+use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::{Cursor, at};
 use crate::payload::gin::{Insert, UpdateMeta, opcode};
 use crate::record::Record;
@@ -40,11 +40,11 @@ fn insert(record: &Record<'_>, main: &[u8]) -> Checked {
     if insert.is_data && insert.is_leaf {
         return leaf_actions(&data);
     }
-    let offset: u16 = whole(at(&data, 0)).map_err(|_| Contradiction::BlockData(0))?;
+    let offset: u16 = whole(at(&data, 0)).map_err(|_| Contradiction::Block(0, BlockFault::Data))?;
     let is_deleted = !insert.is_data && at::<u16>(&data, 2).is_some_and(|flag| flag & 0xFF != 0);
     is_possible(offset, is_deleted.into())?;
     let bytes = if insert.is_data { 2 + POSTING_ITEM_BYTES } else { 4 + entry_bytes(&data, 4) };
-    if data.len() < bytes { Err(Contradiction::BlockData(0)) } else { Ok(()) }
+    if data.len() < bytes { Err(Contradiction::Block(0, BlockFault::Data)) } else { Ok(()) }
 }
 
 /// So many index entries, one right after the other.
@@ -53,7 +53,7 @@ fn entries(count: i32, data: &[u8]) -> Checked {
     for _ in 0..count {
         end += entry_bytes(data, end);
         if end > data.len() {
-            return Err(Contradiction::BlockData(0));
+            return Err(Contradiction::Block(0, BlockFault::Data));
         }
     }
     Ok(())
@@ -64,11 +64,11 @@ fn update_meta(record: &Record<'_>, main: &[u8]) -> Checked {
     let has_tail = record.blocks().any(|block| block.id == 1);
     let tail_before: u32 = whole(at(main, 72))?;
     if tail_before != NO_BLOCK && !has_tail {
-        return Err(Contradiction::NoBlock(1));
+        return Err(Contradiction::Block(1, BlockFault::None));
     }
     let data = redone(record, 1).filter(|_| tuples > 0);
     let checked = data.map_or(Ok(()), |data| entries(tuples, &data));
-    checked.map_err(|_| Contradiction::BlockData(1))
+    checked.map_err(|_| Contradiction::Block(1, BlockFault::Data))
 }
 
 /// `ginxlogRecompressDataLeaf`: what is done to the segments of a leaf of rows, as `ginRedoRecompress` in
@@ -81,7 +81,7 @@ fn leaf_actions(data: &[u8]) -> Checked {
         }
         Some(())
     };
-    actions().ok_or(Contradiction::BlockData(0))
+    actions().ok_or(Contradiction::Block(0, BlockFault::Data))
 }
 
 /// `GIN_SEGMENT_DELETE`, `_INSERT`, `_REPLACE` and `_ADDITEMS`.

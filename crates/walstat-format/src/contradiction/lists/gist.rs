@@ -1,7 +1,7 @@
 //! Lists of entries of GiST indexes.
 
 use super::{Checked, deleted, entry_bytes, is_possible, is_redone, made, redone, whole};
-use crate::contradiction::Contradiction;
+use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::{Cursor, at};
 use crate::payload::gist::{self, opcode};
 use crate::record::Record;
@@ -21,10 +21,12 @@ fn page_update(record: &Record<'_>, main: &[u8]) -> Checked {
     let count: u16 = whole(at(main, 0))?;
     let Some(data) = redone(record, 0) else { return Ok(()) };
     let mut cursor = Cursor::new(&data);
-    let gone = cursor.list(u32::from(count)).ok_or(Contradiction::BlockData(0))?;
+    let gone = cursor.list(u32::from(count)).ok_or(Contradiction::Block(0, BlockFault::Data))?;
     deleted(&gone)?;
     while !cursor.rest().is_empty() {
-        cursor.take(entry_bytes(cursor.rest(), 0)).ok_or(Contradiction::BlockData(0))?;
+        cursor
+            .take(entry_bytes(cursor.rest(), 0))
+            .ok_or(Contradiction::Block(0, BlockFault::Data))?;
     }
     Ok(())
 }
@@ -33,7 +35,7 @@ fn page_update(record: &Record<'_>, main: &[u8]) -> Checked {
 fn page_split(record: &Record<'_>, main: &[u8]) -> Checked {
     let pages: u16 = whole(at(main, 18))?;
     if pages == 0 {
-        return Err(Contradiction::NoBlock(1));
+        return Err(Contradiction::Block(1, BlockFault::None));
     }
     for block in record.blocks().filter(|block| (1..=pages).contains(&block.id.into())) {
         let Some(data) = made(record, block.id) else { continue };
@@ -42,7 +44,7 @@ fn page_split(record: &Record<'_>, main: &[u8]) -> Checked {
             let count: i32 = cursor.field()?;
             (0..count).try_for_each(|_| cursor.take(entry_bytes(cursor.rest(), 0)).map(|_| ()))
         };
-        entries().ok_or(Contradiction::BlockData(block.id))?;
+        entries().ok_or(Contradiction::Block(block.id, BlockFault::Data))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Lists of entries of hash indexes.
 
 use super::{Checked, deleted, entry_bytes, is_possible, is_redone, redone, whole};
-use crate::contradiction::Contradiction;
+use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::{Cursor, List, at};
 use crate::payload::hash::{self, opcode};
 use crate::record::Record;
@@ -26,7 +26,8 @@ fn deleted_of(record: &Record<'_>, id: u8) -> Checked {
     redone(record, id).map_or(Ok(()), |data| deleted(&List::over(&data)))
 }
 
-/// So many entries in block 1, after their offset numbers. Where they are fewer than the numbers, redo puts none.
+/// So many entries in block 1, after their offset numbers. Where they are fewer than the numbers, redo puts
+/// none.
 fn moved(record: &Record<'_>, count: u16) -> Checked {
     let Some(data) = redone(record, 1) else { return Ok(()) };
     let mut cursor = Cursor::new(&data);
@@ -34,7 +35,7 @@ fn moved(record: &Record<'_>, count: u16) -> Checked {
     places.iter().try_for_each(|offset| is_possible(offset, 0))?;
     while !cursor.rest().is_empty() && count > 0 {
         let bytes = entry_bytes(cursor.rest(), 0).next_multiple_of(8);
-        cursor.take(bytes).ok_or(Contradiction::BlockData(1))?;
+        cursor.take(bytes).ok_or(Contradiction::Block(1, BlockFault::Data))?;
     }
     Ok(())
 }

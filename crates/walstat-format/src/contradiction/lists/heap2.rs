@@ -1,7 +1,7 @@
 //! Lists of rows and of line pointers of a table's page.
 
 use super::{Checked, is_possible, redone, whole};
-use crate::contradiction::Contradiction;
+use crate::contradiction::{BlockFault, Contradiction};
 use crate::payload::heap::OPCODE_MASK;
 use crate::payload::heap2::{MULTI_INSERT, MultiInsert, PRUNES};
 use crate::payload::prune::{self, Prune};
@@ -26,6 +26,6 @@ fn multi_insert(record: &Record<'_>, main: &[u8]) -> Checked {
     let Some(data) = redone(record, 0) else { return Ok(()) };
     // Redo puts a row of number 0 wherever there is room (`PageAddItemExtended`).
     insert.offsets().try_for_each(|offset| is_possible(offset, 0))?;
-    let end = insert.rows_end(&data).ok_or(Contradiction::BlockData(0))?;
-    if end == data.len() { Ok(()) } else { Err(Contradiction::TooLong(0)) }
+    let end = insert.rows_end(&data).ok_or(Contradiction::Block(0, BlockFault::Data))?;
+    if end == data.len() { Ok(()) } else { Err(Contradiction::Block(0, BlockFault::TooLong)) }
 }

@@ -1,7 +1,7 @@
 //! Lists and entries of SP-GiST indexes, all of them in the main data.
 
 use super::{Checked, each_is_possible, is_possible, is_redone, whole};
-use crate::contradiction::Contradiction;
+use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::{Cursor, List, at};
 use crate::payload::spgist::{self, opcode};
 use crate::record::Record;
@@ -97,7 +97,7 @@ fn add_node(record: &Record<'_>, main: &[u8]) -> Checked {
     }
     // The parent is on a third page.
     if main.get(5) == Some(&2) && !record.blocks().any(|block| block.id == 2) {
-        return Err(Contradiction::NoBlock(2));
+        return Err(Contradiction::Block(2, BlockFault::None));
     }
     if changes(record, main, 4, 1) { is_possible(field(2)?, 1) } else { Ok(()) }
 }
