@@ -162,8 +162,8 @@ const CRASH_IMAGE_BYTES: u64 = 128;
 const CRASH_PRUNE_BYTES: u64 = 32;
 /// What each costs more where recovery begins earlier than in the base. It notes in the free space map the
 /// room that records before had pruned (`heap_xlog_prune`), which nobody does before a crash: later rows go
-/// to these pages, and each gets an image. (With whole images 227 and 251 bytes, with compressed ones 60 and 70,
-/// without any 10 and 11: `crash16` and `crash18` in `docs/whatif-mixed.tsv`.)
+/// to these pages, and each gets an image. (With whole images 227 and 251 bytes, with compressed ones 60 and
+/// 70, without any 10 and 11: `crash16` and `crash18` in `docs/whatif-mixed.tsv`.)
 const LONGER_CRASH_BYTES: u64 = 320;
 const LONGER_CRASH_COMPRESSED_BYTES: u64 = 96;
 const LONGER_CRASH_PRUNE_BYTES: u64 = 24;
