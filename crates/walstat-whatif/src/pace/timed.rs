@@ -553,11 +553,11 @@ mod tests {
     #[test]
     fn a_run_is_as_fast_as_it_was_so_far_and_not_as_its_base() {
         let mut rate = WriteRate { least: 50.0, ..WriteRate::default() };
-        let mut bytes_after = |micros: i64| {
+        let bytes_after = |micros: i64| {
             rate.after_commit(Time(micros), Lsn(2 * micros as u64));
             rate.bytes_in(1_000)
         };
-        assert_eq!([0, 999_999, 1_000_000].map(|time| bytes_after(time)), [50_000, 50_000, 2_000]);
+        assert_eq!([0, 999_999, 1_000_000].map(bytes_after), [50_000, 50_000, 2_000]);
     }
 
     #[test]
