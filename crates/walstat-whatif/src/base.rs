@@ -322,6 +322,12 @@ impl Base {
         before.map_or(BEFORE, |checkpoint| checkpoint.first)
     }
 
+    /// The first record after the redo point from which a crash before this record was recovered.
+    pub(crate) fn recovers_from(&self, ordinal: Ordinal) -> Ordinal {
+        let is_complete = |own: &&BaseCheckpoint| own.record.is_some_and(|record| record < ordinal);
+        self.checkpoints.iter().rfind(is_complete).map_or(BEFORE, |own| own.first)
+    }
+
     /// Whether the redo point that is in force at the start lies in the WAL.
     pub fn sees_cycle(&self) -> bool {
         self.checkpoint_before().is_some_and(|checkpoint| checkpoint.first > BEFORE)

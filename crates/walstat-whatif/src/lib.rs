@@ -82,6 +82,7 @@ mod record_effect;
 mod redo;
 mod registered;
 mod replay;
+mod run_range;
 mod running_transactions;
 pub mod scenario;
 mod sequence;

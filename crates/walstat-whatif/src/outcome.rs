@@ -30,13 +30,16 @@ pub struct RedoPoint {
 pub(crate) struct Switch {
     /// What it leaves empty of its segment, bytes.
     pub(crate) left: u64,
-    /// Redo points before it that are not the base's.
+    /// Redo points before it, and those of them that are not the base's.
+    pub(crate) redo_points: u64,
     pub(crate) placed: u64,
     /// Whether its segment began after a switch, too: with less before it, it does not fall into an earlier
     /// one.
     pub(crate) is_own: bool,
     /// Whether it lies elsewhere each time, so that it may leave anything of its segment.
     pub(crate) moves: bool,
+    /// What of the run before it is not certain.
+    pub(crate) uncertain: Tally,
 }
 
 /// A simulated run.
@@ -62,6 +65,8 @@ pub struct RunOutcome {
     pub redo_points: Vec<RedoPoint>,
     /// Those of them that are not the base's.
     pub(crate) placed: u64,
+    /// The least time between two that the server times one after the other, microseconds.
+    pub(crate) closest_micros: Option<i64>,
     /// Longest way from a redo point to the end of the next checkpoint: what recovery would have
     /// had to replay; bytes.
     pub recovery_bytes: u64,

@@ -2,13 +2,14 @@
 
 use super::base::Base;
 use super::base_checkpoint::{BaseCheckpoint, CauseReading};
-use super::outcome::{RunOutcome, Switch};
+use super::outcome::RunOutcome;
 use super::own;
 use super::pace::shown::segments_of;
 use super::pace::timed::{NAP_MICROS, may_overlap};
 use super::position::Geometry;
 use super::recode::{Recoded, Recoding};
 use super::replay::replay;
+use super::run_range::range_of_run;
 use super::scenario::Scenario;
 use super::settings::{ArchiveTimeout, Checkpoints, Settings, Timed};
 use super::trace::Trace;
@@ -40,6 +41,8 @@ pub(crate) enum Way {
     Usual,
     /// It does not keep up with checkpoints by volume, and has none: only where they lie close together.
     Behind,
+    /// Each takes as long as the base's longest: only where two of them lie close together.
+    Busy,
 }
 
 /// What a scenario comes to.
@@ -125,7 +128,7 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<(Way, S
     let woken_late = Timed { late_micros: WAKING_MICROS, ..timed };
     let woken_late = by_volume.then_some(woken_late);
     let busy = Timed { requests_lost: true, least_micros: busy_checkpoint(base), ..timed };
-    let timed = [lost, unbuffered, busy]
+    let all = [lost, unbuffered, busy]
         .into_iter()
         .chain(woken_late)
         .chain(late)
@@ -136,7 +139,10 @@ fn other_ways(base: &Base, asked: &Scenario, settings: &Settings) -> Vec<(Way, S
         .map(with);
     // Where all causes are certain, those by volume are known to move.
     let unmoved = Some(asked.settings()).filter(|own| own != settings && doubtful(base) > 0);
-    timed.chain(unmoved).map(usual).chain(behind).collect()
+    let longest = timed.max_wal_size.and_then(|_| base.longest_checkpoint());
+    let busier = longest.filter(|longest| *longest > busy.least_micros);
+    let busier = busier.map(|least_micros| (Way::Busy, with(Timed { least_micros, ..busy })));
+    all.chain(unmoved).map(usual).chain(behind).chain(busier).collect()
 }
 
 /// Under another timeout a backup may have waited for its checkpoint or not.
@@ -156,9 +162,12 @@ fn is_volume_doubtful(base: &Base) -> bool {
 /// How long a server is busy with a checkpoint at most where it is behind its schedule, microseconds: what
 /// fills meanwhile asks for one that is lost. As long as the base shows, or as any server may take.
 fn busy_checkpoint(base: &Base) -> i64 {
-    let usual = (SECONDS_BETWEEN * SECOND as f64) as i64;
-    base.unpaced_checkpoint().unwrap_or(0).max(usual)
+    base.unpaced_checkpoint().unwrap_or(0).max(BUSY_MICROS)
 }
+
+/// A server of which the base shows nothing took 0.3 to 0.6 s for 3,000 pages beside bulk work, on two
+/// processors.
+const BUSY_MICROS: i64 = 600_000;
 
 /// By the clock a checkpoint begins within a second of when it is due.
 fn by_clock(timed: Timed) -> [Timed; 2] {
@@ -229,9 +238,11 @@ const LATE_PAGES: u64 = 16;
 /// One part in so many: equal runs differ by that where transactions run concurrently. `whatif/remark.rs` of
 /// walstat-report and `docs/whatif.md` call it half a percent.
 const CONCURRENT_PART: u64 = 200;
-/// One part in so many: equal runs differ by that where checkpoints by time, requests or vacuums fall into
-/// running work, since they meet other work in each run (0.2 to 2.2 % apart in `docs/whatif-mixed.tsv`).
-const CLOCK_PART: u64 = 50;
+/// The same, in all, where requested checkpoints or vacuums fall into running work, since they meet other
+/// work in each run. (45 reruns, `docs/whatif-mixed.tsv` and its history: one was farther off, by 1.6 %.)
+const MEETS_PART: u64 = 80;
+/// The same where the clock places checkpoints, which have other pages to log in each run (up to 2.4 % off).
+const CLOCK_PART: u64 = 40;
 /// The last look at the clock may come before the end of the range or after it, and the first one too.
 const LATE_SWITCHES: u64 = 2;
 
@@ -250,14 +261,17 @@ fn lateness(
     };
     let pages = (changed * page_bytes).max(read_late(base, settings, outcome));
     let is_other = *settings != Settings::default();
-    let part = |holds: bool, part: u64| if is_other && holds { outcome.bytes / part } else { 0 };
-    let side_by_side = part(base.is_concurrent, CONCURRENT_PART);
-    let meets_other_work = heeds_clock(base, settings)
-        || base.has_checkpoints_beside_work()
-        || base.vacuums_beside_work;
-    let by_clock = part(meets_other_work, CLOCK_PART);
+    let part = |part: u64| if is_other { outcome.bytes / part } else { 0 };
+    // The larger one holds the smaller ones: they are about the same work.
+    let (clock, side_by_side) = if heeds_clock(base, settings) {
+        (part(CLOCK_PART), 0)
+    } else if base.has_checkpoints_beside_work() || base.vacuums_beside_work {
+        (part(MEETS_PART), 0)
+    } else {
+        (0, if base.is_concurrent { part(CONCURRENT_PART) } else { 0 })
+    };
     [
-        Uncertainty { kind: UncertaintyKind::Clock, low: by_clock, high: by_clock },
+        Uncertainty { kind: UncertaintyKind::Clock, low: clock, high: clock },
         Uncertainty { kind: UncertaintyKind::SideBySide, low: side_by_side, high: side_by_side },
         Uncertainty { kind: UncertaintyKind::Lateness, low: pages, high: pages },
     ]
@@ -331,7 +345,12 @@ pub(crate) fn predict(
     let Some((_, first)) = ways.first() else { return Prediction::default() };
     let settings = in_effect(base, asked);
     let is_crowded = is_crowded(base, &settings, &first.outcome);
-    let may_be = |way: &Way| is_crowded || *way != Way::Behind;
+    let is_close = first.outcome.closest_micros.is_some_and(|closest| closest < BUSY_MICROS);
+    let may_be = |way: &Way| match way {
+        Way::Usual => true,
+        Way::Behind => is_crowded,
+        Way::Busy => is_close,
+    };
     let ways = || ways.iter().filter(|(way, _)| may_be(way)).map(|(_, run)| run);
     let circumstances = Circumstances {
         page_bytes,
@@ -351,10 +370,7 @@ pub(crate) fn predict(
     let most_with_switches = if closes { base.bytes() } else { 0 };
     let of_segments = whole_segments(base, segment, &settings, &first.outcome);
     let range_of = |run: &Recoded| {
-        let own = run.outcome.uncertain.uncertainties(&circumstances);
-        let all = [own, of_servers.clone()].concat();
-        let range = uncertainty::range(run.outcome.bytes, &all);
-        let (low, high) = across_switches(range, &run.outcome, segment);
+        let (low, high) = range_of_run(&run.outcome, &of_servers, &circumstances, segment);
         let (fewer, more) = uncertainty::sums(&of_segments);
         (low.saturating_sub(fewer), (high + more).max(most_with_switches))
     };
@@ -375,26 +391,6 @@ pub(crate) fn predict(
         codec_time: first.codec_time.or(first.needs_no_codec().then_some(Duration::ZERO)),
         codec_bytes: first.codec_bytes,
     }
-}
-
-/// What is not certain before a switch may fill one segment more, or one fewer. Most of it comes with the
-/// checkpoints that are placed anew.
-fn across_switches((low, high): (u64, u64), outcome: &RunOutcome, segment: u64) -> (u64, u64) {
-    let (fewer, more) = (outcome.bytes.saturating_sub(low), high.saturating_sub(outcome.bytes));
-    let before = |bytes: u64, switch: &Switch| {
-        let part = switch.placed as f64 / outcome.placed.max(1) as f64;
-        if outcome.placed > 0 { (bytes as f64 * part) as u64 } else { bytes }
-    };
-    let (moving, all): (Vec<&Switch>, Vec<&Switch>) =
-        outcome.left_empty.iter().partition(|switch| switch.moves);
-    let all = || all.iter().copied();
-    let one_more = all().filter(|switch| switch.left < before(more, switch)).count() as u64;
-    let used = |switch: &Switch| segment.saturating_sub(switch.left);
-    let may_move = |switch: &&Switch| !switch.is_own && used(switch) < before(fewer, switch);
-    let one_fewer = all().filter(may_move).count() as u64;
-    let emptied: u64 = moving.iter().map(|switch| switch.left).sum();
-    let filled = moving.len() as u64 * segment - emptied;
-    (low.saturating_sub(one_fewer * segment + emptied), high + one_more * segment + filled)
 }
 
 /// Checkpoints of the range whose cause is not certain.
@@ -446,23 +442,6 @@ mod tests {
         Recoded { outcome: RunOutcome { bytes, ..RunOutcome::default() }, ..Recoded::default() }
     }
 
-    /// A segment of 16 MB, 4 MB of which a switch leaves empty.
-    #[test]
-    fn a_switch_that_lies_elsewhere_each_time_may_leave_anything_of_its_segment() {
-        let outcome = |moves| {
-            let switch = Switch { left: 4 << 20, placed: 0, is_own: false, moves };
-            RunOutcome { bytes: 64 << 20, left_empty: vec![switch], ..RunOutcome::default() }
-        };
-        let range = |moves, off: u64| {
-            let outcome = outcome(moves);
-            across_switches((outcome.bytes - off, outcome.bytes + off), &outcome, 16 << 20)
-        };
-        let megabytes = |low: u64, high: u64| (low << 20, high << 20);
-        assert_eq!(range(false, 1 << 20), megabytes(63, 65));
-        assert_eq!(range(false, 5 << 20), megabytes(59, 69 + 16));
-        assert_eq!(range(true, 1 << 20), megabytes(63 - 4, 65 + 12));
-    }
-
     #[test]
     fn a_server_is_behind_where_checkpoints_are_crowded_only_and_in_any_order_of_the_ways() {
         let (_, base) = base(&[]);
@@ -481,6 +460,37 @@ mod tests {
         for order in [[0, 1, 2], [0, 2, 1]] {
             assert_eq!((least(1, order), least(2, order)), (900_000, 10_000), "{order:?}");
         }
+    }
+
+    #[test]
+    fn a_server_is_as_busy_as_in_the_base_where_two_checkpoints_lie_close_together() {
+        let (_, base) = base(&[]);
+        let asked = Scenario::of([Change::MaxWalSize(64 << 20)]);
+        let least = |closest_micros| {
+            let mut first = run(1_000_000);
+            first.outcome.closest_micros = closest_micros;
+            let ways = [(Way::Usual, first), (Way::Busy, run(10_000))];
+            predict(8192, &base, &asked, &ways).low_other
+        };
+        let close = BUSY_MICROS - 1;
+        assert_eq!(
+            [None, Some(BUSY_MICROS), Some(close)].map(least),
+            [1_000_000, 1_000_000, 10_000]
+        );
+    }
+
+    #[test]
+    fn what_meets_other_work_is_less_certain_and_holds_what_runs_side_by_side() {
+        let (_, mut base) = base(&[]);
+        let asked = Scenario::of([Change::FullPageWrites(false)]);
+        let range = |base: &Base| {
+            let prediction = predict(8192, base, &asked, &[(Way::Usual, run(1_000_000))]);
+            (1_000_000 - prediction.low - 3 * 56, prediction.high - 1_000_000 - 3 * 56)
+        };
+        base.is_concurrent = true;
+        assert_eq!(range(&base), (5_000, 5_000));
+        base.vacuums_beside_work = true;
+        assert_eq!(range(&base), (12_500, 12_500));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::trace::{
     Entry, PlainLength, RecordEffect, RecordGroup, Trace, TracedBlock, TracedRecord, WalLevelDelta,
     entry_fact,
 };
+use checkpoints::LastCheckpoints;
 use std::collections::VecDeque;
 use switches::OpenSegment;
 use walstat_format::block::{BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, PLACE_BYTES};
@@ -88,13 +89,6 @@ impl InEffect {
     }
 }
 
-/// Where the last checkpoint began, and the last one that is complete.
-#[derive(Debug, Clone, Copy)]
-struct LastCheckpoints {
-    begun: Lsn,
-    completed: Lsn,
-}
-
 /// Pages that were touched since the redo point, and since the one before.
 #[derive(Debug, Clone, Copy, Default)]
 struct Touched {
@@ -114,7 +108,6 @@ impl<'t> SimulatedRun<'t> {
         let segment = settings.segment_bytes.unwrap_or(base.geometry.segment);
         let geometry = Geometry { segment, ..base.geometry };
         let pace = Pace::new(trace, base, settings, geometry);
-        let redo = base.checkpoint_before().map_or(base.start, |checkpoint| checkpoint.redo);
         SimulatedRun {
             trace,
             base,
@@ -125,7 +118,7 @@ impl<'t> SimulatedRun<'t> {
             sequences: Sequences::new(trace, !pace.is_base()),
             pace,
             redo: base.redo_at_start(),
-            last: LastCheckpoints { begun: redo, completed: redo },
+            last: LastCheckpoints::before(base),
             usable: geometry.usable(base.start),
             quiet: (NEVER, 0),
             dropped: moved_records(base, &settings.checkpoints).into(),

@@ -106,8 +106,8 @@ pub(crate) fn of_base(base: &Base, sees_start: bool) -> Vec<String> {
         ),
         (
             base.is_concurrent,
-            "transactions ran concurrently and would interleave differently in another run: ranges are half \
-             a percent wider for that",
+            "transactions ran concurrently and would interleave differently in another run: ranges are wider \
+             for that",
         ),
         (
             !base.backups.is_empty(),

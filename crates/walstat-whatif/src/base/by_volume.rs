@@ -9,6 +9,7 @@ use crate::base_checkpoint::BaseCheckpoint;
 use std::collections::BTreeMap;
 use walstat_analyse::checkpoint::SOONEST_BY_CLOCK;
 use walstat_analyse::checkpoint::cause::Cause;
+use walstat_format::lsn::Lsn;
 use walstat_format::payload::SECOND;
 
 /// So many have to lie that far apart.
@@ -20,11 +21,19 @@ const BEGINNING: f64 = 0.2;
 /// however many there are. The product of two may be up to 0.01 then, that of three 0.002.
 const CHANCE: f64 = 0.056;
 
+/// How much later than asked for one by volume begins: as much as is written until the checkpointer wakes up,
+/// or a segment. (Where 65 MB a second were written, up to 1.8 MB.)
+const LATE_BYTES: u64 = 2 << 20;
+
 /// How far a checkpoint lies from the one before.
 struct Distance {
     /// Its place among the checkpoints.
     index: usize,
     segments: u64,
+    /// The same of the end of the one before: what is asked for while that runs begins afterwards.
+    after_running: u64,
+    /// By how many it may be late.
+    late: u64,
     /// How far into its segment it lies, as a part of that.
     into_segment: f64,
     is_too_soon_for_the_clock: bool,
@@ -39,7 +48,7 @@ pub(crate) fn settle(base: &mut Base) {
     };
     for distance in distances {
         let Some(checkpoint) = base.checkpoints.get_mut(distance.index) else { continue };
-        if may_be_by_volume(checkpoint) && distance.is_of(segments) {
+        if may_be_by_volume(checkpoint) && distance.is_of_or_late(segments) {
             checkpoint.settle(Cause::Wal);
         } else if checkpoint.is_doubtful()
             && !(checkpoint.is_sure() && checkpoint.cause == Some(Cause::Wal))
@@ -53,9 +62,19 @@ pub(crate) fn settle(base: &mut Base) {
 }
 
 impl Distance {
-    /// Whether it is so many segments; where the server is late, it is by one.
+    /// Whether it is so many segments, and not late because another one ran.
     fn is_of(&self, segments: u64) -> bool {
-        (segments..=segments + 1).contains(&self.segments)
+        (segments..=segments + self.late).contains(&self.segments)
+    }
+
+    /// Whether it is so many segments, or as many as a server comes late.
+    fn is_of_or_late(&self, segments: u64) -> bool {
+        self.segments >= segments && !self.is_farther(segments)
+    }
+
+    /// Whether it is more than that.
+    fn is_farther(&self, segments: u64) -> bool {
+        self.segments > segments.max(self.after_running) + self.late
     }
 }
 
@@ -73,13 +92,25 @@ fn distances(base: &Base) -> Vec<Distance> {
         let is_own = own.redo > base.start && own.redo <= base.end;
         is_own.then(|| Distance {
             index: index + 1,
-            segments: (own.redo.0 / segment).saturating_sub(before.redo.0 / segment),
+            segments: segments_between(before.redo, own.redo, segment),
+            after_running: before
+                .ended
+                .map_or(0, |end| segments_between(before.redo, end, segment)),
+            late: late_segments(segment),
             into_segment: (own.redo.0 % segment) as f64 / segment as f64,
             is_too_soon_for_the_clock: own.time.0.saturating_sub(before.time.0)
                 < SOONEST_BY_CLOCK * SECOND,
         })
     };
     pairs.filter_map(distance).collect()
+}
+
+fn segments_between(from: Lsn, to: Lsn, segment: u64) -> u64 {
+    (to.0 / segment).saturating_sub(from.0 / segment)
+}
+
+fn late_segments(segment: u64) -> u64 {
+    (LATE_BYTES / segment.max(1)).max(1)
 }
 
 /// The shortest distance of those that volume began for certain: the others came late.
@@ -109,18 +140,19 @@ fn common(base: &Base, distances: &[Distance]) -> Option<u64> {
 }
 
 /// Whether nothing contradicts that volume begins a checkpoint after so many segments at the latest: between
-/// no two of them, and after the last one, were more written. Where the server is late, it is by one.
+/// no two of them, and after the last one, were more written than a server is late.
 fn is_nothing_farther(base: &Base, distances: &[Distance], segments: u64) -> bool {
     let segment = base.geometry.segment;
     let last = base.checkpoints.iter().rfind(|checkpoint| checkpoint.redo <= base.end);
-    let last = last.map_or(base.start, |last| last.redo);
-    let rest = (base.end.0 / segment).saturating_sub(last.0 / segment);
+    let rest = segments_between(last.map_or(base.start, |last| last.redo), base.end, segment);
+    let ran = last.and_then(|last| Some(segments_between(last.redo, last.ended?, segment)));
+    let most = segments.max(ran.unwrap_or(0)) + late_segments(segment);
     // Before a crash another one may have begun, which never ended.
     let mut ended = distances.iter().filter(|distance| {
         let checkpoint = base.checkpoints.get(distance.index);
         checkpoint.is_some_and(|checkpoint| !checkpoint.ends_recovery())
     });
-    rest <= segments + 1 && ended.all(|distance| distance.segments <= segments + 1)
+    rest <= most && ended.all(|distance| !distance.is_farther(segments))
 }
 
 /// Whether volume may begin a checkpoint after so many segments: it did so, or nothing in the range lies
@@ -157,7 +189,6 @@ mod tests {
     use crate::blocks::Ordinal;
     use crate::made_up;
     use walstat_analyse::checkpoint::cause::Confidence;
-    use walstat_format::lsn::Lsn;
     use walstat_format::payload::Time;
 
     const SEGMENT: u64 = 1 << 20;
@@ -226,8 +257,22 @@ mod tests {
     fn a_setting_of_now_need_not_be_that_of_then() {
         let base = |places: &[f64]| settled(places, |_| (None, Confidence::Possible));
         let allowed = |places: &[f64]| allows(&base(places), 4);
-        assert_eq!([allowed(&[10.5, 13.4]), allowed(&[10.5, 15.4])], [true, true]);
-        assert!(!allowed(&[10.5, 16.4]), "no checkpoint for two segments longer");
+        assert_eq!([allowed(&[10.5, 13.4]), allowed(&[10.5, 16.4])], [true, true]);
+        assert!(!allowed(&[10.5, 17.4]), "no checkpoint for three segments longer");
+    }
+
+    #[test]
+    fn what_is_asked_for_while_one_runs_begins_after_it() {
+        let settled = |ended: f64| {
+            let places = [10.5, 20.01, 30.01, 44.9, 54.01];
+            let mut base = settled(&places, |_| (None, Confidence::Possible));
+            base.checkpoints[2].ended = Some(Lsn((ended * SEGMENT as f64) as u64));
+            settle(&mut base);
+            base
+        };
+        assert_eq!(settled(40.01).segments, None, "14 segments, where two others have ten");
+        let base = settled(43.1);
+        assert_eq!((base.segments, causes(&base)), (Some(10), vec![Some(Cause::Wal); 4]));
     }
 
     #[test]

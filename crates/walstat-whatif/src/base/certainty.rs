@@ -60,7 +60,7 @@ mod tests {
         let excluded =
             Evidence::SettingsExclude { seconds: 9, timeout: 300, segments: 1, needed: 4 };
         assert_eq!(confidence(excluded, 1, Some(PACE)), Certain);
-        assert_eq!(confidence(excluded, 6, Some(PACE)), Likely, "volume came later than they say");
+        assert_eq!(confidence(excluded, 7, Some(PACE)), Likely, "volume came later than they say");
         assert_eq!(confidence(excluded, 1, None), Likely);
     }
 

@@ -4,6 +4,7 @@ use super::Base;
 use crate::base_checkpoint::{BaseCheckpoint, CauseReading};
 use crate::blocks::Ordinal;
 use crate::pace::shown::segments_of;
+use crate::pace::timed::NAP_MICROS;
 use walstat_analyse::checkpoint::cause::Cause;
 use walstat_format::payload::Time;
 
@@ -50,26 +51,41 @@ impl Base {
     }
 
     /// The longest that the server took for a checkpoint by volume that was behind its schedule, so that it
-    /// never slept on the way; microseconds. `None` where it kept up with each.
+    /// never slept on the way; microseconds. `None` where it kept up with each: one that does is written out
+    /// when its part of the distance is, or two naps later.
     pub(crate) fn unpaced_checkpoint(&self) -> Option<i64> {
-        let segments = segments_of(self)?;
+        let longest = self.behind_schedule().filter(|(_, late)| *late > 2 * NAP_MICROS);
+        longest.map(|(took, _)| took).max()
+    }
+
+    /// The same where it may have slept, and been late for that.
+    pub(crate) fn longest_checkpoint(&self) -> Option<i64> {
+        self.behind_schedule().map(|(took, _)| took).max()
+    }
+
+    /// How long checkpoints by volume took for which more than their part of the distance was written, and
+    /// how much of that after it was; microseconds.
+    fn behind_schedule(&self) -> impl Iterator<Item = (i64, i64)> {
         let target = self.version.pacing.completion_target;
-        let scheduled = (segments * self.geometry.segment) as f64 * target;
-        let took = |own: &BaseCheckpoint| {
-            let written = own.ended?.0.saturating_sub(own.redo.0);
-            let is_behind = own.moved_by(CauseReading::Likely) == Some(Cause::Wal)
-                && written as f64 > scheduled;
+        let scheduled = segments_of(self).map(|segments| segments * self.geometry.segment);
+        let scheduled = scheduled.map(|bytes| bytes as f64 * target);
+        let took = move |own: &BaseCheckpoint| {
+            let written = own.ended?.0.saturating_sub(own.redo.0) as f64;
+            let part = scheduled.filter(|bytes| written > *bytes)? / written;
             let begun = time_at(&self.commits, own.first)?;
             let ended = time_at(&self.commits, own.record?)?;
-            is_behind.then(|| ended.0.saturating_sub(begun.0))
+            let took = ended.0.saturating_sub(begun.0);
+            let by_volume = own.moved_by(CauseReading::Likely) == Some(Cause::Wal);
+            by_volume.then_some((took, (took as f64 * (1.0 - part)) as i64))
         };
-        self.own_checkpoints().filter_map(took).max()
+        self.own_checkpoints().filter_map(took)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walstat_format::lsn::Lsn;
 
     #[test]
     fn between_commits_time_goes_by_records() {
@@ -80,6 +96,35 @@ mod tests {
         assert_eq!([25, 40].map(at), [2_000, 1_500].map(Some));
         assert_eq!(time_at(&[], 5), None);
     }
+
+    /// Ten megabytes a second; a checkpoint after each ten segments of 1 MB is to take nine tenths of that.
+    #[test]
+    fn a_checkpoint_that_ends_a_nap_after_its_part_kept_up() {
+        let (_, mut base) = crate::made_up::base(&[]);
+        base.segments = Some(10);
+        base.commits = (0..=200).map(|n| (n * 10, Time(i64::from(n) * 10_000))).collect();
+        let megabytes = |n: f64| Lsn((n * f64::from(1 << 20)) as u64);
+        let took = |base: &mut Base, seconds: f64| {
+            let begun = BaseCheckpoint::begun(megabytes(10.0), 100, Time(100_000));
+            let record = Some(100 + (seconds * 1_000.0) as Ordinal);
+            let ended = Some(megabytes(10.0 + 10.0 * seconds));
+            (base.start, base.end) = (megabytes(9.0), megabytes(30.0));
+            let mut own = BaseCheckpoint { record, ended, ..begun };
+            own.settle(Cause::Wal);
+            base.checkpoints = vec![own];
+            (base.unpaced_checkpoint(), base.longest_checkpoint())
+        };
+        let target = base.version.pacing.completion_target;
+        let kept_up = target + 0.15;
+        let behind = target + 0.25;
+        assert_eq!(took(&mut base, target - 0.1), (None, None));
+        assert_eq!(took(&mut base, kept_up), (None, Some((kept_up * 1e6) as i64)));
+        assert_eq!(
+            took(&mut base, behind),
+            (Some((behind * 1e6) as i64), Some((behind * 1e6) as i64))
+        );
+    }
+
     #[test]
     fn a_record_is_moved_by_the_time_that_passed_where_the_clock_was_set_back() {
         let (_, mut base) = crate::made_up::base(&[]);

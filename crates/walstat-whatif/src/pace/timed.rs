@@ -26,8 +26,7 @@ pub(crate) struct TimedPace<'b> {
     running: Option<RunningCheckpoint>,
     /// Whether another one was asked for while one runs.
     pending: bool,
-    /// From which position on the one that is due may begin.
-    due: Option<u64>,
+    due: Option<Due>,
     rate: WriteRate,
     clock: ClockRequest,
     /// When the last one was complete.
@@ -58,13 +57,24 @@ struct TimedSettings<'b> {
     clock_off: i64,
 }
 
+/// A checkpoint that is due.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Due {
+    /// From which position on it may begin.
+    from: u64,
+    /// And from when on, by the base's clock.
+    not_before: Option<i64>,
+}
+
 /// How fast WAL is written, as the last commits tell.
 #[derive(Debug, Clone, Copy, Default)]
 struct WriteRate {
-    /// That of the whole range, which it is not taken to be slower than; bytes in a microsecond.
+    /// That of the range so far, which it is not taken to be slower than; bytes in a microsecond. Before that
+    /// is known, the base's.
     least: f64,
     last: f64,
     since: Option<(i64, u64)>,
+    first: Option<(i64, u64)>,
 }
 
 impl WriteRate {
@@ -77,10 +87,14 @@ impl WriteRate {
     }
 
     fn after_commit(&mut self, time: Time, end: Lsn) {
-        let (begun, from) = *self.since.get_or_insert((time.0, end.0));
-        let passed = time.0.saturating_sub(begun);
-        if passed >= WriteRate::MEASURED {
-            self.last = end.0.saturating_sub(from) as f64 / passed as f64;
+        let since = |begun: &mut Option<(i64, u64)>, least: i64| {
+            let (begun, from) = *begun.get_or_insert((time.0, end.0));
+            let passed = time.0.saturating_sub(begun);
+            (passed >= least).then(|| end.0.saturating_sub(from) as f64 / passed as f64)
+        };
+        self.least = since(&mut self.first, SECOND).unwrap_or(self.least);
+        if let Some(last) = since(&mut self.since, WriteRate::MEASURED) {
+            self.last = last;
             self.since = Some((time.0, end.0));
         }
     }
@@ -228,11 +242,18 @@ impl<'b> TimedPace<'b> {
             self.end_running();
             return Some(Event::Complete);
         }
-        self.write_by_buffers(usable);
+        self.write_by_buffers(ordinal, usable);
         if self.clock.before.take_if(|due| *due <= ordinal).is_some() {
-            self.request(usable);
+            self.request(Due { from: usable, not_before: None });
         }
-        if self.running.is_some() || self.due.take_if(|from| *from <= usable).is_none() {
+        let commits = self.settings.commits;
+        let is_reached = |due: &mut Due| {
+            due.from <= usable
+                && due
+                    .not_before
+                    .is_none_or(|time| time_at(commits, ordinal).is_some_and(|now| now.0 >= time))
+        };
+        if self.running.is_some() || self.due.take_if(is_reached).is_none() {
             return None;
         }
         // By the clock it begins when it is due, whoever commits next.
@@ -288,7 +309,7 @@ impl<'b> TimedPace<'b> {
     fn end_running(&mut self) {
         self.running = None;
         if std::mem::take(&mut self.pending) && !self.settings.requests_lost {
-            self.due = Some(0);
+            self.due = Some(Due::default());
         }
     }
 
@@ -336,28 +357,35 @@ impl<'b> TimedPace<'b> {
 
     /// Without commits WAL is written when its buffers are full, which hold a segment: a page is written when
     /// the one that takes its place in them begins (`AdvanceXLInsertBuffer`). Or before, by the walwriter.
-    fn write_by_buffers(&mut self, usable: u64) {
+    fn write_by_buffers(&mut self, ordinal: Ordinal, usable: u64) {
         let Geometry { page, segment } = self.geometry;
         let begun = (self.geometry.start(usable).0 / page + 1) * page;
         let buffered = if self.settings.unbuffered { page } else { segment };
-        self.written_up_to(begun.saturating_sub(buffered) / segment, usable);
+        let commits = self.settings.commits;
+        self.written_up_to(begun.saturating_sub(buffered) / segment, usable, || {
+            time_at(commits, ordinal)
+        });
     }
 
     /// Segments before this one are written, while the next record begins at `usable`.
-    fn written_up_to(&mut self, segment: u64, usable: u64) {
+    fn written_up_to(&mut self, segment: u64, usable: u64, now: impl FnOnce() -> Option<Time>) {
         // Each full segment asks, and all of them ask for the same.
         if self.written < segment && self.is_needed(segment - 1) {
-            let late = self.rate.bytes_in(self.settings.late_micros);
-            self.request(usable.saturating_add(late));
+            let late = self.settings.late_micros;
+            // Between two commits far apart, time says little of how fast a statement writes.
+            let from = usable.saturating_add(self.rate.bytes_in(late));
+            let asked = if late > 0 { now() } else { None };
+            let not_before = asked.map(|asked| asked.0.saturating_add(late));
+            self.request(Due { from, not_before });
         }
         self.written = self.written.max(segment);
     }
 
-    /// Asks for a checkpoint that begins at this position or after it.
-    fn request(&mut self, from: u64) {
+    /// Asks for a checkpoint.
+    fn request(&mut self, due: Due) {
         match self.running {
             Some(_) => self.pending = true,
-            None => self.due = self.due.or(Some(from)),
+            None => self.due = self.due.or(Some(due)),
         }
     }
 
@@ -370,7 +398,8 @@ impl<'b> TimedPace<'b> {
     pub(crate) fn after_commit(&mut self, time: Time, end: Lsn) {
         let before = self.now.replace(time);
         self.rate.after_commit(time, end);
-        self.written_up_to(end.0 / self.geometry.segment, self.geometry.usable(end));
+        let written = end.0 / self.geometry.segment;
+        self.written_up_to(written, self.geometry.usable(end), || Some(time));
         if let Some(until) = self.running.as_ref().and_then(|running| running.until_time) {
             if until > time.0 {
                 return;
@@ -393,7 +422,7 @@ impl<'b> TimedPace<'b> {
         if *due_at <= time.0 && before.is_some_and(is_idle) {
             *due_at = after_waits(*due_at, time.0.saturating_add(1));
         } else if *due_at <= time.0 {
-            self.due = Some(0);
+            self.due = Some(Due::default());
             self.clock.asked = Some(*due_at);
         }
     }
@@ -493,6 +522,42 @@ mod tests {
         };
         let at_once = first_begun(0).expect("a checkpoint");
         assert_eq!(first_begun(50_000), Some(at_once + 10));
+    }
+
+    #[test]
+    fn within_a_statement_a_checkpoint_begins_later_by_the_clock() {
+        // A statement of 2 s, which writes 40 MB, and small ones before.
+        let small = (1..=150).map(|n| (n, Time(i64::from(n) * 10_000)));
+        let commits: Vec<_> = small.chain([(1150, Time(3_500_000))]).collect();
+        let first_begun = |late_micros| {
+            let mut pace = pace(1 << 20, &commits);
+            pace.settings = TimedSettings { segments: Some(20), late_micros, ..pace.settings };
+            let position = |ordinal: Ordinal| {
+                Lsn((2 << 20)
+                    + 1_000 * u64::from(ordinal)
+                    + 40_000 * u64::from(ordinal.max(150) - 150))
+            };
+            (1..=1150).find_map(|ordinal| {
+                let begun = pace.next(ordinal, pace.geometry.usable(position(ordinal)));
+                if let Some((_, time)) = commits.iter().find(|(commit, _)| *commit == ordinal) {
+                    pace.after_commit(*time, position(ordinal));
+                }
+                begun.map(|_| ordinal)
+            })
+        };
+        // 500 records a second.
+        let at_once = first_begun(0).expect("a checkpoint");
+        assert_eq!(first_begun(50_000), Some(at_once + 25));
+    }
+
+    #[test]
+    fn a_run_is_as_fast_as_it_was_so_far_and_not_as_its_base() {
+        let mut rate = WriteRate { least: 50.0, ..WriteRate::default() };
+        let bytes_after = |micros: i64| {
+            rate.after_commit(Time(micros), Lsn(2 * micros as u64));
+            rate.bytes_in(1_000)
+        };
+        assert_eq!([0, 999_999, 1_000_000].map(bytes_after), [50_000, 50_000, 2_000]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{SWITCH_BYTES, SimulatedRun};
 use crate::base::Base;
 use crate::blocks::Ordinal;
-use crate::outcome::Switch;
+use crate::outcome::{RunOutcome, Switch};
 use crate::settings::ArchiveTimeout;
 use walstat_format::payload::xlog;
 use walstat_format::payload::{SECOND, Time};
@@ -70,8 +70,10 @@ impl SimulatedRun<'_> {
         let left = self.geometry.left_of_segment(self.usable);
         let since = self.usable.saturating_sub(self.open.left_at);
         let is_own = since < self.geometry.usable_per_segment();
-        let placed = self.outcome.placed;
-        self.outcome.left_empty.push(Switch { left, placed, is_own, moves });
+        let RunOutcome { placed, uncertain, .. } = self.outcome;
+        let redo_points = self.outcome.redo_points.len() as u64;
+        let switch = Switch { left, redo_points, placed, is_own, moves, uncertain };
+        self.outcome.left_empty.push(switch);
         self.usable = self.geometry.next_segment(self.usable);
         self.open.left_at = self.usable;
     }

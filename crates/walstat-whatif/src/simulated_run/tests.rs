@@ -100,6 +100,29 @@ fn run_with_cause(cause: Cause, change: impl Fn(&mut Settings)) -> RunOutcome {
     replay(&trace, &base, &[settings]).pop().expect("one run")
 }
 
+#[test]
+fn a_crash_takes_more_back_where_recovery_begins_before_it_did_in_the_base() {
+    let crash = [(Kind::Commit, 0), (Kind::Change, 1), (Kind::Redo, 0), (Kind::CheckpointEnd, 0)];
+    let kinds = [&CYCLES[..], &crash].concat();
+    let records: Vec<Made> = kinds.iter().map(|(kind, block)| Made::new(*kind, *block)).collect();
+    let (trace, mut base) = base(&records);
+    let count = base.checkpoints.len();
+    for (index, checkpoint) in base.checkpoints.iter_mut().enumerate() {
+        checkpoint.settle(if index + 1 == count { Cause::EndOfRecovery } else { Cause::Wal });
+    }
+    let pages = |change: fn(&mut Settings)| {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let run = replay(&trace, &base, &[settings]).pop().expect("one run");
+        (run.uncertain.pages_of_crash, run.uncertain.pages_of_longer_crash)
+    };
+    assert_eq!(pages(|_| ()), (0, 0));
+    assert_eq!(pages(larger), (0, 1));
+    // A redo point after that of the base.
+    let later = |settings: &mut Settings| settings.checkpoints = Checkpoints::Bytes(1);
+    assert_eq!(pages(later), (1, 0));
+}
+
 fn larger(settings: &mut Settings) {
     let timed = Timed { max_wal_size: Some(1 << 40), ..Timed::default() };
     settings.checkpoints = Checkpoints::Timed(timed);
