@@ -1,11 +1,12 @@
 //! From scenarios to simulated runs, and from these to predictions.
 
 use super::base::Base;
+use super::base::clock::NAP_MICROS;
 use super::base_checkpoint::{BaseCheckpoint, CauseReading};
 use super::outcome::RunOutcome;
 use super::own;
 use super::pace::shown::segments_of;
-use super::pace::timed::{NAP_MICROS, may_overlap};
+use super::pace::timed::may_overlap;
 use super::position::Geometry;
 use super::recode::{Recoded, Recoding};
 use super::replay::replay;

@@ -4,9 +4,11 @@ use super::Base;
 use crate::base_checkpoint::{BaseCheckpoint, CauseReading};
 use crate::blocks::Ordinal;
 use crate::pace::shown::segments_of;
-use crate::pace::timed::NAP_MICROS;
 use walstat_analyse::checkpoint::cause::Cause;
 use walstat_format::payload::Time;
+
+/// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
+pub(crate) const NAP_MICROS: i64 = 100_000;
 
 /// When a record was written: between two commits, by how many records lie between. `None` where there is no
 /// commit; before the first one and after the last one their times.

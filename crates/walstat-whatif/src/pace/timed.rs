@@ -4,7 +4,7 @@
 //! `src/backend/postmaster/checkpointer.c`).
 
 use super::super::base::Base;
-use super::super::base::clock::time_at;
+use super::super::base::clock::{NAP_MICROS, time_at};
 use super::super::blocks::Ordinal;
 use super::super::position::Geometry;
 use super::super::settings::Timed;
@@ -149,9 +149,6 @@ impl Waits {
 
 /// How long it waits where there was nothing to do.
 const IDLE_WAIT_MICROS: i64 = Pacing::IDLE_SECONDS * SECOND;
-
-/// How long the checkpointer sleeps between two looks (`CheckpointWriteDelay`), microseconds.
-pub(crate) const NAP_MICROS: i64 = 100_000;
 
 /// Whether a checkpoint may still run when the next one is asked for: it ends a nap late, in which
 /// more is written than is left of the distance.
