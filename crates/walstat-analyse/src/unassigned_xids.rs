@@ -55,7 +55,9 @@ impl NewestXid {
     pub(super) fn see(&mut self, record: &Record<'_>) {
         let xid = record.header.xid;
         if self.newest.is_none_or(|newest| is_after(xid, newest.xid)) {
-            self.take(xid, record);
+            // A copy: the record itself then stays in registers.
+            let record = *record;
+            self.take(xid, &record);
         }
     }
 

@@ -145,7 +145,8 @@ fn fill(wal: &mut Wal, random: &mut Xorshift, whole: bool) {
     while !enough(wal) {
         let mut record = match random.below(8) {
             0 => Rec::data(random.below(9000) as usize + 1),
-            1 => Rec::insert(12).block(Block::new(0).data(random.below(300) as u16 + 5)),
+            // A row has a header of 5 bytes.
+            1 => Rec::insert(12).block(Block::new(0).data((random.below(300) as u16 + 1).max(5))),
             _ => Rec::data(random.below(400) as usize + 1),
         };
         // Of runs of one byte every codec makes short work.

@@ -344,13 +344,12 @@ fn has_offsets(record: &Record<'_>, [first, second]: [u8; 2]) -> bool {
     if first == NO_PLACE {
         return true;
     }
-    let main_at = record.header.total_bytes.saturating_sub(record.parts.main_data_bytes) as usize;
-    let main = record.body.head.get(main_at..).unwrap_or_default();
-    // The second place is never before the first one.
-    let Some(to_second) = main.get(..usize::from(second) + 2) else { return false };
-    let first = to_second.get(usize::from(first)..).and_then(<[u8]>::first_chunk);
-    let (Some(first), Some(second)) = (first, to_second.last_chunk()) else { return false };
-    let (first, second) = (u16::from_le_bytes(*first), u16::from_le_bytes(*second));
+    let main_at = record.header.total_bytes.wrapping_sub(record.parts.main_data_bytes) as usize;
+    let number = |place: u8| {
+        let from_there = record.body.head.get(main_at + usize::from(place)..);
+        from_there.and_then(<[u8]>::first_chunk).map(|number| u16::from_le_bytes(*number))
+    };
+    let (Some(first), Some(second)) = (number(first), number(second)) else { return false };
     // Numbers count from 1, and their most is a power of two.
     (first.wrapping_sub(1) | second.wrapping_sub(1)) < OFFSET_MAX
 }
