@@ -79,18 +79,21 @@ fn what_is_wrong_with_a_partial_after_all_segments_is_a_note() {
             *byte = (state >> 24) as u8;
         });
     };
-    let with = |change: &dyn Fn(&mut [u8])| {
+    let with = |from: usize, to: Option<usize>| {
         let mut files = super::three();
-        change(&mut files[2].1);
+        let bytes = &mut files[2].1;
+        let to = to.unwrap_or(bytes.len());
+        noise(&mut bytes[from..to]);
         files[2].0.clone_from(&file);
         archive(&files)
     };
-    let (all, later): (&dyn Fn(&mut [u8]), &dyn Fn(&mut [u8])) =
-        (&|bytes| noise(bytes), &|bytes| noise(&mut bytes[24_576..]));
-    // A record of the segment before it goes on there.
-    let first: &dyn Fn(&mut [u8]) = &|bytes| noise(&mut bytes[40..1000]);
-    for (what, change) in [("all of it", all), ("the fourth page", later), ("the first", first)] {
-        super::is_noted(what, with(change).path(), &format!("{file}: expected"));
+    // A record of the segment before it goes on in the first page.
+    for (what, from, to) in [
+        ("all of it", 0, None),
+        ("from the fourth page on", 24_576, None),
+        ("the first", 40, Some(1000)),
+    ] {
+        super::is_noted(what, with(from, to).path(), &format!("{file}: expected"));
     }
 }
 

@@ -149,8 +149,7 @@ fn a_block_that_the_main_data_ask_for() {
     let meta = |tuples: u16, tail: u16| {
         let mut main = vec![0; 42];
         (main[36], main[37], main[40]) = (tail, tail, tuples);
-        let record = making(blocks(rec(GIN, 0x60, &main), &[0]), &[0]);
-        record
+        making(blocks(rec(GIN, 0x60, &main), &[0]), &[0])
     };
     let split = |level: u16, data: &[u16]| {
         let record = making(blocks(rec(BTREE, 0x40, &[level, 0, 3, 2, 0]), data), &[1]);
