@@ -90,4 +90,5 @@ pub mod volume;
 pub mod when;
 pub mod who;
 pub mod why;
+mod xid_order;
 mod xid_set;

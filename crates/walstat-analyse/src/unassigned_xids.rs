@@ -5,6 +5,7 @@
 //! What was assigned before a record is said by the next `RUNNING_XACTS` or shutdown checkpoint. After the
 //! last of them nothing is known.
 
+use super::xid_order::follows;
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
@@ -45,25 +46,19 @@ pub(super) struct NewestXid {
     first_next: Option<u32>,
 }
 
-fn is_after(xid: u32, other: u32) -> bool {
-    xid.wrapping_sub(other).cast_signed() > 0
-}
-
 impl NewestXid {
     /// Takes note of the id of a record, where it is newer than the newest one.
     #[inline(always)]
     pub(super) fn see(&mut self, record: &Record<'_>) {
         let xid = record.header.xid;
-        if self.newest.is_none_or(|newest| is_after(xid, newest.xid)) {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.take(xid, &record);
+        if self.newest.is_none_or(|newest| follows(xid, newest.xid)) {
+            self.take(xid, record);
         }
     }
 
     #[inline(never)]
     fn take(&mut self, xid: u32, record: &Record<'_>) {
-        let is_newer = self.newest.is_none_or(|newest| is_after(xid, newest.xid));
+        let is_newer = self.newest.is_none_or(|newest| follows(xid, newest.xid));
         if xid >= FIRST_NORMAL_XID && is_newer {
             let before = self.newest.map(|newest| newest.xid);
             let (lsn, record) = (record.lsn, record.record_type());
@@ -90,8 +85,8 @@ impl NewestXid {
     fn unassigned(&self, next: u32) -> Option<Unassigned> {
         let Newest { xid, lsn, record, before } = self.newest?;
         // A server does not heed a next one that lies before what it knows.
-        let is_known = before.is_none_or(|before| !is_after(before, next));
-        let is_ahead = is_after(xid, next) && xid / XIDS_A_PAGE != next / XIDS_A_PAGE;
+        let is_known = before.is_none_or(|before| !follows(before, next));
+        let is_ahead = follows(xid, next) && xid / XIDS_A_PAGE != next / XIDS_A_PAGE;
         (is_known && is_ahead).then_some(Unassigned { lsn, record, xid, next })
     }
 
@@ -100,7 +95,7 @@ impl NewestXid {
         let found = later.first_next.and_then(|next| self.unassigned(next));
         let earlier = self.newest.filter(|_| found.is_none());
         self.newest = match (earlier, later.newest) {
-            (Some(earlier), Some(later)) if is_after(later.xid, earlier.xid) => {
+            (Some(earlier), Some(later)) if follows(later.xid, earlier.xid) => {
                 Some(Newest { before: later.before.or(Some(earlier.xid)), ..later })
             }
             (earlier, later) => earlier.or(later),

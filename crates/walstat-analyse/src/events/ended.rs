@@ -2,6 +2,7 @@
 
 use super::file_works::FileWorks;
 use super::work::Work;
+use crate::xid_order::follows;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
@@ -64,7 +65,7 @@ impl Before {
     /// Takes note of an xid.
     #[inline(always)]
     pub(super) fn see(&mut self, xid: u32) {
-        if self.newest_xid.is_none_or(|newest| xid.wrapping_sub(newest).cast_signed() > 0) {
+        if self.newest_xid.is_none_or(|newest| follows(xid, newest)) {
             self.newest_xid = Some(xid);
         }
     }
@@ -79,7 +80,7 @@ impl Before {
 /// The newer of two xids.
 fn newer(a: Option<u32>, b: Option<u32>) -> Option<u32> {
     match (a, b) {
-        (Some(a), Some(b)) if b.wrapping_sub(a).cast_signed() <= 0 => Some(a),
+        (Some(a), Some(b)) if !follows(b, a) => Some(a),
         (a, b) => b.or(a),
     }
 }

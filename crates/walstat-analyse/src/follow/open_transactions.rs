@@ -3,6 +3,7 @@
 
 use crate::finished_transactions::TransactionOutcome;
 use crate::transaction::{OpenPart, Transactions};
+use crate::xid_order::precedes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use walstat_format::lsn::Lsn;
@@ -89,10 +90,6 @@ pub(super) struct OpenTransactions {
     /// Whether it was said since then what runs.
     is_known: bool,
     said: Option<Said>,
-}
-
-fn precedes(xid: u32, other: u32) -> bool {
-    xid.wrapping_sub(other).cast_signed() < 0
 }
 
 impl Said {

@@ -22,6 +22,7 @@ use super::family::{self, Fate};
 use super::finished::Finished;
 use super::part::{Claim, End, Part};
 use crate::fork_table::ForkTable;
+use crate::xid_order::follows;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -402,7 +403,7 @@ impl Generations {
 fn covers(oldest_running: &BTreeSet<u32>, xid: u32) -> bool {
     let after = (Bound::Excluded(xid), Bound::Unbounded);
     let next = oldest_running.range(after).next().or_else(|| oldest_running.first());
-    next.is_some_and(|next| next.wrapping_sub(xid).cast_signed() > 0)
+    next.is_some_and(|next| follows(*next, xid))
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ const fn since(release: Release, row: Row<Reads>) -> Row<Reads> {
 /// In `xl_info` of types of tables: redo makes the page anew.
 const INIT: u8 = heap::INIT_PAGE;
 /// `XLH_UPDATE_PREFIX_FROM_OLD` and `XLH_UPDATE_SUFFIX_FROM_OLD` in the flags of `xl_heap_update`: how many
-/// bytes stands before the row.
+/// bytes of the old row are taken over stands before the new one.
 const AFFIXES: [Number; 2] = [bit(7, 0x20), bit(7, 0x40)];
 /// Bytes of `xl_heap_header`.
 const ROW_HEADER: u8 = 5;
