@@ -254,6 +254,8 @@ def write_table(rows, file):
 def main():
     flags = {word for word in sys.argv[1:] if word.startswith("--")}
     names = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if flags - {"--ask-again", "--only-run", "--why"}:
+        sys.exit(__doc__)
     changes = {}
     for entry in table("mixed-runs.tsv"):
         changes.setdefault(entry["id"], []).append(entry)
