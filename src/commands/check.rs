@@ -17,9 +17,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use walstat_analyse::backup::Backups;
 use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimensions;
+use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::label;
@@ -168,7 +168,7 @@ fn read_and_judge(
     // A backup is not restored across a gap, whoever accepts it.
     let problems = [&gathered.scanned.problems[..], &accepted].concat();
     let end = gathered.scanned.ending.lsn;
-    let (backups, (reach, _)) = gathered.restore.clone();
+    let RestoreInput { backups, replay_points: reach, .. } = gathered.restore.clone();
     let replacing = gathered.scanned.claims.replacing().to_vec();
     let mut draft = assemble(gathered, &request, &ReportOptions::default());
     draft.report.thresholds.clone_from(&limits.thresholds);
@@ -231,7 +231,7 @@ fn gather(
         _ => Counters::default(),
     };
     let checkpoint = backup.and_then(|backup| Some(backup.label?.checkpoint));
-    let restore = (Backups::of_checkpoints(checkpoint), Default::default());
+    let restore = RestoreInput::of_checkpoints(checkpoint);
     let counters = Counters { restore: Some(restore), ..counters };
     let (filters, gaps) = (&request.filters, gaps.iter().map(|gap| gap.range.clone()).collect());
     let (read, round) = match state {
@@ -246,7 +246,7 @@ fn gather(
     if range.start.is_none() && range.since.is_none() {
         scanned.problems.extend(lost_start(&plan));
     }
-    let (_, (_, contradictions)) = scanned.observer.restore.clone().unwrap_or_default();
+    let RestoreInput { contradictions, .. } = scanned.observer.restore.clone().unwrap_or_default();
     scanned.problems.extend(contradicting(&plan, &contradictions));
     Ok((Gathered::of(paths, plan, scanned, known), filters, round))
 }

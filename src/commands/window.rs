@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
-use walstat_analyse::backup::Backups;
-use walstat_analyse::counters::{RestoreInput, Statistics};
+use walstat_analyse::counters::Statistics;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target};
+use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_read::input::discover::Found;
 use walstat_read::input::label::{self, ToldLabel};
@@ -144,18 +144,18 @@ fn look(
     let places = places.flat_map(|label| [Some(label.start), label.stop]).flatten();
     let window = RecoveryWindow::new(target.cloned(), places.collect());
     let checkpoints = labels.iter().map(|told| told.found.label.checkpoint);
-    let restore: RestoreInput = (Backups::of_checkpoints(checkpoints), Default::default());
+    let restore = RestoreInput::of_checkpoints(checkpoints);
     let prototype: Noted = (Statistics::default(), (restore, window));
     let read = read::read_in(source, found, None, &Filters::default(), &Observer::new(prototype))?;
     let mut read = read.map(|observer| observer.into_inner::<Noted>().unwrap_or_default());
-    let (_, ((_, (_, contradictions)), _)) = &read.scanned.observer;
+    let (_, (RestoreInput { contradictions, .. }, _)) = &read.scanned.observer;
     read.scanned.problems.extend(contradicting(&read.plan, contradictions));
     Ok(read)
 }
 
 fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)>) -> Window {
     let Read { plan, scanned, .. } = read;
-    let (_, ((backups, (reach, _)), noted)) = &scanned.observer;
+    let (_, (RestoreInput { backups, replay_points: reach, .. }, noted)) = &scanned.observer;
     let (problems, replacing) = (&scanned.problems, scanned.claims.replacing());
     let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending.lsn };
     let (first, ending) = (scanned.first, scanned.ending.kind);

@@ -71,7 +71,6 @@ impl Backups {
     }
 
     /// Takes note of a record of the WAL itself.
-    #[inline(never)]
     fn look_into(&mut self, record: &Record<'_>) {
         let (lsn, info) = (record.lsn, record.header.rmgr_info());
         match info {
@@ -97,12 +96,9 @@ impl Backups {
 }
 
 impl Observe for Backups {
-    #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
         if record.header.rmgr == XLOG {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.look_into(&record);
+            self.look_into(record);
         }
     }
 

@@ -33,8 +33,17 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    #[inline(never)]
+    /// Whether nothing can be wrong with a record, nor does it tell anything of others.
+    #[inline(always)]
+    pub(super) fn is_usual(&self, record: &Record<'_>) -> bool {
+        self.newest_xid.is_no_newer(record.header.xid) && !may_contradict(record)
+    }
+
     fn look_into(&mut self, record: &Record<'_>) {
+        self.newest_xid.see(record);
+        if !may_contradict(record) {
+            return;
+        }
         if let Some(what) = contradiction(record) {
             self.add(Contradicting { lsn: record.lsn, record: record.record_type(), what });
         }
@@ -67,18 +76,13 @@ fn kind(found: &Contradicting) -> (Discriminant<Contradiction>, Option<Discrimin
 }
 
 impl Observe for Contradictions {
-    #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        self.newest_xid.see(record);
-        if may_contradict(record) {
-            // A copy: the record itself then stays in registers.
-            let record = *record;
-            self.look_into(&record);
+        if !self.is_usual(record) {
+            self.look_into(record);
         }
     }
 
     /// Whatever is counted, recovery reads all of it.
-    #[inline(always)]
     fn passed_over(&mut self, record: &Record<'_>) {
         self.observe(record);
     }

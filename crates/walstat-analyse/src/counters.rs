@@ -1,11 +1,9 @@
 //! Everything that can be counted of WAL, as far as it was asked for.
 
-use super::backup::Backups;
 use super::clock::Clock;
-use super::contradictions::Contradictions;
 use super::kind_sample::KindSample;
 use super::large_transactions::LargeTransactions;
-use super::replay_points::ReplayPoints;
+use super::restore_input::RestoreInput;
 use super::sample::Sample;
 use super::totals::RecordTable;
 use super::when::When;
@@ -23,11 +21,11 @@ pub type Statistics = (RecordTable, Clock);
 /// What advice is made of: some of the images, large transactions, and what some transactions did.
 pub type AdviceInput = (Sample, (LargeTransactions, KindSample));
 
-/// What a restore needs to know: backups, how far records go, and at which ones it ends.
-pub type RestoreInput = (Backups, (ReplayPoints, Contradictions));
-
 /// The statistics and what is next to nothing a record beside them.
 type Overview = (Statistics, (Option<When>, Option<RestoreInput>));
+
+/// What `check` counts, with a loop of its own.
+type Restorable = (Statistics, Option<RestoreInput>);
 
 /// Everything that can be counted; what nobody asked for is `None`, and costs nothing.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -51,10 +49,12 @@ impl Counters {
         if !who.is_nothing() || advice.is_some() {
             return Observer::new(self.clone());
         }
-        if when.is_none() && restore.is_none() {
-            return Observer::at_once(statistics.clone());
+        let statistics = statistics.clone();
+        match (when, restore) {
+            (None, None) => Observer::at_once(statistics),
+            (None, restore) => Observer::at_once((statistics, restore.clone())),
+            (when, restore) => Observer::at_once((statistics, (when.clone(), restore.clone()))),
         }
-        Observer::at_once((statistics.clone(), (when.clone(), restore.clone())))
     }
 
     /// What such a dimension has counted.
@@ -63,10 +63,14 @@ impl Counters {
             Ok(counters) => return counters,
             Err(seen) => seen,
         };
-        match seen.into_inner::<Overview>() {
+        let seen = match seen.into_inner::<Overview>() {
             Ok((statistics, (when, restore))) => {
-                Counters { statistics, when, restore, ..Counters::default() }
+                return Counters { statistics, when, restore, ..Counters::default() };
             }
+            Err(seen) => seen,
+        };
+        match seen.into_inner::<Restorable>() {
+            Ok((statistics, restore)) => Counters { statistics, restore, ..Counters::default() },
             Err(seen) => {
                 let statistics = seen.into_inner::<Statistics>().unwrap_or_default();
                 Counters { statistics, ..Counters::default() }

@@ -72,6 +72,7 @@ pub mod recovery_window;
 pub mod relation;
 pub mod replay_points;
 pub mod replication;
+pub mod restore_input;
 pub mod sample;
 pub mod select;
 mod sparse_column;

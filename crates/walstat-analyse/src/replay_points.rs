@@ -42,17 +42,13 @@ pub struct ReplayPoints {
     /// How many records there were that recovery may end at.
     ends: Few,
     two_phase: TwoPhase,
-}
-
-/// When a transaction ended, of a record of one. A call of its own, so that the loop over all records keeps
-/// its registers.
-#[inline(never)]
-fn end_time(info: u8, main_data: &[u8]) -> Option<Time> {
-    xact::end_time(info, main_data)
+    /// The end of the stretch in which the last record lies; 0: it goes on into another one. A record that ends
+    /// before it is not the first of its stretch.
+    #[serde(skip)]
+    stretch_end: Lsn,
 }
 
 /// Whether a record from `lsn` to `end`, after one from `previous` to `last`, is the first of its stretch.
-#[inline(always)]
 fn is_next(last: Lsn, end: Lsn, previous: Lsn, lsn: Lsn) -> bool {
     let differ = ((last.0 - 1) ^ (end.0 - 1)) | (previous.0 ^ lsn.0);
     differ >> STRETCH_BITS != 0
@@ -72,29 +68,10 @@ fn may_end_recovery(header: &RecordHeader) -> bool {
 }
 
 impl Observe for ReplayPoints {
-    #[inline(always)]
     fn observe(&mut self, record: &Record<'_>) {
-        let header = &record.header;
-        let end = record.end.aligned();
-        let next = |last: &ReplayPoint| is_next(last.end, end, header.previous, record.lsn);
-        if header.rmgr == TRANSACTION {
-            self.time = end_time(header.info, record.main_data_start()).or(self.time);
-        } else if header.rmgr != XLOG
-            && let Some(last) = &mut self.last
-            && !next(last)
-        {
-            last.end = end;
-            return;
+        if !self.moves_on(record) {
+            self.look_into(record);
         }
-        let is_next = self.last.as_ref().is_some_and(next);
-        let is_end = may_end_recovery(header) && self.ends.takes(record.lsn);
-        if is_next || is_end {
-            self.points.extend(self.last);
-        }
-        if [TRANSACTION, XLOG].contains(&header.rmgr) {
-            self.two_phase.take(record);
-        }
-        self.note(end, header.is_switch());
     }
 
     fn lost(&mut self, _: Range<Lsn>) {
@@ -113,6 +90,7 @@ impl Observe for ReplayPoints {
         if later.last.is_some() {
             self.points.extend(self.last);
             self.last = of_later.pop();
+            self.stretch_end = later.stretch_end;
         }
         self.points.append(&mut of_later);
         self.two_phase.merge(later.two_phase);
@@ -122,11 +100,41 @@ impl Observe for ReplayPoints {
 }
 
 impl ReplayPoints {
-    /// Notes where replay stands after a record.
-    #[inline(never)]
-    fn note(&mut self, end: Lsn, switch: bool) {
+    /// Takes note of a record that changes nothing but how far replay has come; of another one it does not, and
+    /// says `false`.
+    #[inline(always)]
+    pub(super) fn moves_on(&mut self, record: &Record<'_>) -> bool {
+        let is_replay_state = [TRANSACTION, XLOG].contains(&record.header.rmgr);
+        match &mut self.last {
+            Some(last) if !is_replay_state && record.end <= self.stretch_end => {
+                last.end = Lsn((record.end.0 + 7) & !7);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes note of a record that changes more than how far replay has come, or is the first of its stretch.
+    fn look_into(&mut self, record: &Record<'_>) {
+        let header = &record.header;
+        let end = record.end.aligned();
+        if header.rmgr == TRANSACTION {
+            let time = xact::end_time(header.info, record.main_data_start());
+            self.time = time.or(self.time);
+        }
+        let next = |last: ReplayPoint| is_next(last.end, end, header.previous, record.lsn);
+        let is_end = may_end_recovery(header) && self.ends.takes(record.lsn);
+        if is_end || self.last.is_some_and(next) {
+            self.points.extend(self.last);
+        }
+        self.two_phase.take(record);
         let standing = self.two_phase.standing();
-        self.last = Some(ReplayPoint { end, time: self.time, switch, standing });
+        let (time, switch) = (self.time, header.is_switch());
+        self.last = Some(ReplayPoint { end, time, switch, standing });
+        let stretch = |lsn: u64| lsn >> STRETCH_BITS;
+        let lies_in_one = stretch(record.lsn.0) == stretch(end.0 - 1);
+        self.stretch_end =
+            Lsn(if lies_in_one { (stretch(end.0 - 1) + 1) << STRETCH_BITS } else { 0 });
     }
 
     /// Where a hot standby reads the states of prepared transactions.

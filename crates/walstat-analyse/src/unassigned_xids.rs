@@ -47,19 +47,20 @@ pub(super) struct NewestXid {
 }
 
 impl NewestXid {
-    /// Takes note of the id of a record, where it is newer than the newest one.
+    /// Whether an id is not newer than the newest one, or none of a transaction.
     #[inline(always)]
-    pub(super) fn see(&mut self, record: &Record<'_>) {
-        let xid = record.header.xid;
-        if self.newest.is_none_or(|newest| follows(xid, newest.xid)) {
-            self.take(xid, record);
-        }
+    pub(super) fn is_no_newer(&self, xid: u32) -> bool {
+        let is_known = self.newest.is_some_and(|newest| !follows(xid, newest.xid));
+        is_known || xid < FIRST_NORMAL_XID
     }
 
-    #[inline(never)]
+    /// Takes note of the id of a record, where it is newer than the newest one.
+    pub(super) fn see(&mut self, record: &Record<'_>) {
+        self.take(record.header.xid, record);
+    }
+
     fn take(&mut self, xid: u32, record: &Record<'_>) {
-        let is_newer = self.newest.is_none_or(|newest| follows(xid, newest.xid));
-        if xid >= FIRST_NORMAL_XID && is_newer {
+        if !self.is_no_newer(xid) {
             let before = self.newest.map(|newest| newest.xid);
             let (lsn, record) = (record.lsn, record.record_type());
             self.newest = Some(Newest { xid, lsn, record, before });

@@ -5,10 +5,10 @@
 //! Not for block references ([`crate::block::needed`]), and not for what only the pages themselves could
 //! tell.
 
+mod blocks;
 mod by_type;
 mod data;
 mod images;
-mod init;
 mod lengths;
 mod lists;
 mod number;
@@ -18,8 +18,8 @@ use crate::cursor::at;
 use crate::payload::xlog;
 use crate::record::Record;
 use crate::rmgr::{RecordType, XLOG};
+use blocks::BLOCKS;
 use data::DATA;
-use init::BLOCKS;
 use lengths::LENGTHS;
 use serde::{Deserialize, Serialize};
 use std::cell::LazyCell;

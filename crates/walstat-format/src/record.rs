@@ -1,7 +1,7 @@
 //! The view of a record that everything that counts sees.
 
 use crate::block::places::Places;
-use crate::block::{BlockMark, BlockRef, Blocks, Image, Parts};
+use crate::block::{BlockMark, BlockRef, Blocks, Image, Parts, walk};
 use crate::body::Body;
 use crate::data_page::{PAGE_HEADER_BYTES, is_page_size, stated_size};
 use crate::image::HAS_HOLE;
@@ -28,6 +28,26 @@ pub struct Record<'a> {
     pub body: Body<'a>,
 }
 
+/// Where a valid record lies, which was read before.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordPlace<'a> {
+    lsn: Lsn,
+    end: Lsn,
+    version: &'static Version,
+    body: Body<'a>,
+}
+
+impl<'a> RecordPlace<'a> {
+    /// Reads it again; `None`, which cannot be: its bytes make no sense.
+    #[inline(never)]
+    pub fn read(self) -> Option<Record<'a>> {
+        let RecordPlace { lsn, end, version, body } = self;
+        let header = RecordHeader::parse(body.head.first_chunk()?);
+        let parts = walk(body.head, header.total_bytes, version, |_| {}).ok()?;
+        Some(Record { lsn, end, header, parts, version, body })
+    }
+}
+
 /// A full page image as it is stored, with its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredImage<'a> {
@@ -45,6 +65,14 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub fn record_type(&self) -> RecordType {
         RecordType::of(self.header.rmgr, self.header.info, self.version)
+    }
+
+    /// Where it lies. A loop over all records reads those again at which it takes a closer look: then it keeps
+    /// in registers what it needs itself, and lays down nothing in memory.
+    #[inline(always)]
+    pub fn place(&self) -> RecordPlace<'a> {
+        let Record { lsn, end, version, body, .. } = *self;
+        RecordPlace { lsn, end, version, body }
     }
 
     /// The blocks that it refers to, in the order of their ids.

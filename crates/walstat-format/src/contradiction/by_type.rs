@@ -12,6 +12,19 @@ pub(super) const fn type_index(rmgr: u8, info: u8) -> usize {
     (rmgr as usize) << 4 | (info >> 4) as usize
 }
 
+/// Of a type that has a flag beside it, which redo masks, the one without it.
+pub(super) const fn without_flag(at: usize) -> Option<usize> {
+    const FLAG: usize = type_index(0, INIT_PAGE);
+    let mut flagged = 0;
+    while flagged < FLAGGED.len() {
+        if at & FLAG != 0 && at >> 4 == FLAGGED[flagged] as usize {
+            return Some(at & !FLAG);
+        }
+        flagged += 1;
+    }
+    None
+}
+
 /// What redo of a type does.
 pub(super) struct Row<T> {
     pub rmgr: u8,
@@ -41,9 +54,9 @@ impl<T, const N: usize> Table<T, N> {
 
     /// What is said of a type; where it has no row, of that without the flag which redo does not look at.
     pub(super) fn find(&self, rmgr: u8, info: u8, version: &Version) -> Option<&T> {
-        let found = self.row_of(rmgr, info, version);
-        let plain = || self.row_of(rmgr, info & !INIT_PAGE, version);
-        found.or_else(|| FLAGGED.contains(&rmgr).then(plain).flatten())
+        let at = type_index(rmgr, info);
+        let found = self.row_of(at, version);
+        found.or_else(|| self.row_of(without_flag(at)?, version))
     }
 
     /// Whether a type has rows.
@@ -51,9 +64,9 @@ impl<T, const N: usize> Table<T, N> {
         self.ends[type_index(rmgr, info)] > 0
     }
 
-    fn row_of(&self, rmgr: u8, info: u8, version: &Version) -> Option<&T> {
-        let rows = self.rows.get(..usize::from(self.ends[type_index(rmgr, info)]))?;
-        let mut of_type = rows.iter().rev().take_while(|row| (row.rmgr, row.info) == (rmgr, info));
+    fn row_of(&self, at: usize, version: &Version) -> Option<&T> {
+        let rows = self.rows.get(..usize::from(self.ends[at]))?;
+        let mut of_type = rows.iter().rev().take_while(|row| type_index(row.rmgr, row.info) == at);
         of_type.find(|row| row.since.is_none_or(|since| version.since(since))).map(|row| &row.what)
     }
 

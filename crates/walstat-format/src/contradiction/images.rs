@@ -39,26 +39,38 @@ pub(super) fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contr
     (hole_end > page).then_some(Contradiction::Block(id, BlockFault::Hole))
 }
 
-/// Types of which redo may end where there is no image of block 0.
-pub(super) const MAY_BE_WANTED: [(u8, u8); 6] = [
-    (XLOG, xlog::FPI),
-    (XLOG, xlog::FPI_FOR_HINT),
-    (XLOG, xlog::FPI_MULTI),
-    (GIN, gin::opcode::SPLIT),
-    (GIN, gin::opcode::VACUUM_PAGE),
-    (HASH, hash::opcode::SPLIT_PAGE),
+/// A type of which redo ends where there is no image of some blocks.
+pub(super) struct Wanted {
+    pub rmgr: u8,
+    pub info: u8,
+    /// From this release on it does without.
+    until: Option<Release>,
+    /// Of blocks with a lower id.
+    below: u8,
+}
+
+const fn wanted(rmgr: u8, info: u8, until: Option<Release>, below: u8) -> Wanted {
+    Wanted { rmgr, info, until, below }
+}
+
+const ALL: u8 = u8::MAX;
+
+/// `xlog_redo`, `ginRedoSplit`, `ginRedoVacuumPage`, `hash_xlog_split_page`.
+pub(super) const WANTED: [Wanted; 6] = [
+    wanted(XLOG, xlog::FPI, None, ALL),
+    wanted(XLOG, xlog::FPI_FOR_HINT, Some(Release::V15), ALL),
+    wanted(XLOG, xlog::FPI_MULTI, Some(Release::V12), ALL),
+    wanted(GIN, gin::opcode::SPLIT, None, 3),
+    wanted(GIN, gin::opcode::VACUUM_PAGE, None, 1),
+    wanted(HASH, hash::opcode::SPLIT_PAGE, None, 1),
 ];
 
-/// Whether redo ends where there is no image of the block of this id (`xlog_redo`, `ginRedoSplit`,
-/// `ginRedoVacuumPage`, `hash_xlog_split_page`).
+/// Whether redo ends where there is no image of the block of this id.
 fn wants_image(record: &Record<'_>, id: u8) -> bool {
-    let (header, version) = (&record.header, record.version);
-    match (header.rmgr, header.rmgr_info()) {
-        (XLOG, xlog::FPI) => true,
-        (XLOG, xlog::FPI_FOR_HINT) => !version.since(Release::V15),
-        (XLOG, xlog::FPI_MULTI) => !version.since(Release::V12),
-        (GIN, gin::opcode::SPLIT) => id < 3,
-        (GIN, gin::opcode::VACUUM_PAGE) | (HASH, hash::opcode::SPLIT_PAGE) => id == 0,
-        _ => false,
-    }
+    let (rmgr, info) = (record.header.rmgr, record.header.rmgr_info());
+    WANTED.iter().any(|wanted| {
+        (wanted.rmgr, wanted.info) == (rmgr, info)
+            && id < wanted.below
+            && wanted.until.is_none_or(|until| !record.version.since(until))
+    })
 }

@@ -1,10 +1,10 @@
 //! What a usual record of each type is like, in which nothing can be wrong: a few comparisons tell it from
 //! those that have to be looked at closer.
 
-use super::by_type::{Row, TYPES, type_index};
+use super::blocks::BLOCKS;
+use super::by_type::{Row, TYPES, type_index, without_flag};
 use super::data::DATA;
-use super::images::MAY_BE_WANTED;
-use super::init::BLOCKS;
+use super::images::WANTED;
 use super::lengths::LENGTHS;
 use super::{CHECK_CONSISTENCY, OFFSET_MAX};
 use crate::block::{
@@ -23,8 +23,8 @@ use crate::payload::{heap, multixact, relmap, standby, xact, xlog};
 use crate::record::Record;
 use crate::record_header::RECORD_HEADER_BYTES;
 use crate::rmgr::{
-    BRIN, BTREE, DATABASE, FLAGGED, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, SPGIST,
-    STANDBY, STORAGE, TABLESPACE, TRANSACTION, XLOG,
+    BRIN, BTREE, DATABASE, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, SPGIST, STANDBY,
+    STORAGE, TABLESPACE, TRANSACTION, XLOG,
 };
 
 /// What of the main data of a type is looked at, beside how long they are.
@@ -148,13 +148,12 @@ static LOOKS: [Look; TYPES] = {
         looks[type_index(rmgr, info)] = look;
         row += 1;
     }
-    let mut flagged = 0;
-    while flagged < FLAGGED.len() * 8 {
-        let plain = ((FLAGGED[flagged / 8] as usize) << 4) | (flagged % 8);
-        if let Look::Blocks = looks[plain | 8] {
-            looks[plain | 8] = looks[plain];
+    let mut at = 0;
+    while at < TYPES {
+        if let (Look::Blocks, Some(plain)) = (looks[at], without_flag(at)) {
+            looks[at] = looks[plain];
         }
-        flagged += 1;
+        at += 1;
     }
     looks
 };
@@ -163,10 +162,10 @@ static LOOKS: [Look; TYPES] = {
 /// compressed.
 #[derive(Clone, Copy)]
 struct Usual {
-    /// Of these flags of the block
-    mask: u8,
+    /// Of these bits of its id and flags, before the length of its data,
+    mask: u32,
     /// it has these.
-    flags: u8,
+    bits: u32,
     /// The block's data are at least as long, without an image
     data_bytes: u8,
     /// and with one.
@@ -194,8 +193,8 @@ enum Closer {
 impl Usual {
     /// What is true of all types.
     const NONE: Usual = Usual {
-        mask: 0,
-        flags: 0,
+        mask: ID_MASK,
+        bits: 0,
         data_bytes: 0,
         data_bytes_beside_image: 0,
         main_bytes: 0,
@@ -205,18 +204,20 @@ impl Usual {
 
     /// With what another release, or the first one, says of the block's mark.
     const fn marked(self, is_made: Option<bool>) -> Usual {
-        let flags = match is_made {
-            Some(true) => WILL_INIT,
+        let mask = in_start(WILL_INIT);
+        let bits = match is_made {
+            Some(true) => mask,
             _ => 0,
         };
-        let is_agreed = self.mask & WILL_INIT == 0 || self.flags & WILL_INIT == flags;
+        let is_agreed = self.mask & mask == 0 || self.bits & mask == bits;
         let is_usual = is_made.is_some() && is_agreed && !matches!(self.closer, Closer::All);
         let closer = if is_usual { Closer::Unusual } else { Closer::All };
-        Usual { mask: self.mask | WILL_INIT, flags: self.flags | flags, closer, ..self }
+        Usual { mask: self.mask | mask, bits: self.bits | bits, closer, ..self }
     }
 
     const fn with_image(self) -> Usual {
-        Usual { mask: self.mask | HAS_IMAGE, flags: self.flags | HAS_IMAGE, ..self }
+        let image = in_start(HAS_IMAGE);
+        Usual { mask: self.mask | image, bits: self.bits | image, ..self }
     }
 
     /// The same with so many bytes of data, without an image and with one.
@@ -244,6 +245,22 @@ impl Usual {
             Look::Offsets(_) | Look::Lists => Usual { closer: Closer::All, ..self },
         }
     }
+
+    /// Where all are looked at closer, no block is a usual one.
+    const fn finished(self) -> Usual {
+        match self.closer {
+            Closer::All => Usual { mask: 0, bits: 1, ..self },
+            _ => self,
+        }
+    }
+}
+
+/// All bits of the id of a block, in the first four bytes of its header.
+const ID_MASK: u32 = 0xFF;
+
+/// A flag of a block in the first four bytes of its header.
+const fn in_start(flag: u8) -> u32 {
+    (flag as u32) << 8
 }
 
 const fn larger(a: u8, b: u8) -> u8 {
@@ -261,9 +278,9 @@ static USUAL: [Usual; TYPES] = {
         row += 1;
     }
     row = 0;
-    while row < MAY_BE_WANTED.len() {
-        let (rmgr, info) = MAY_BE_WANTED[row];
-        usual[type_index(rmgr, info)] = usual[type_index(rmgr, info)].with_image();
+    while row < WANTED.len() {
+        let at = type_index(WANTED[row].rmgr, WANTED[row].info);
+        usual[at] = usual[at].with_image();
         row += 1;
     }
     row = 0;
@@ -278,18 +295,17 @@ static USUAL: [Usual; TYPES] = {
         usual[type_index(*rmgr, *info)] = usual[type_index(*rmgr, *info)].with_main(*what);
         row += 1;
     }
-    row = 0;
-    while row < FLAGGED.len() * 8 {
-        let plain = ((FLAGGED[row / 8] as usize) << 4) | (row % 8);
-        if usual[plain | 8].mask == 0 {
-            usual[plain | 8] = usual[plain];
+    let mut at = 0;
+    while at < TYPES {
+        if let (ID_MASK, Some(plain)) = (usual[at].mask, without_flag(at)) {
+            usual[at] = usual[plain];
         }
-        row += 1;
+        at += 1;
     }
-    row = 0;
-    while row < TYPES {
-        usual[row] = usual[row].looked_at(LOOKS[row]);
-        row += 1;
+    at = 0;
+    while at < TYPES {
+        usual[at] = usual[at].looked_at(LOOKS[at]).finished();
+        at += 1;
     }
     usual
 };
@@ -306,25 +322,21 @@ const IMAGE_INFO_AT: usize =
 pub(super) fn is_usual(record: &Record<'_>) -> bool {
     let (header, parts) = (&record.header, &record.parts);
     let usual = &USUAL[usize::from(u16::from_le_bytes([header.info, header.rmgr]) >> 4)];
-    if usual.closer == Closer::All
-        || header.info & CHECK_CONSISTENCY != 0
-        || parts.main_data_bytes < u32::from(usual.main_bytes)
-    {
+    if header.info & CHECK_CONSISTENCY != 0 || parts.main_data_bytes < u32::from(usual.main_bytes) {
         return false;
     }
-    let is_block = |head: &[u8], least: u8| {
-        let start: Option<&[u8; RECORD_HEADER_BYTES + 4]> = head.first_chunk();
-        start.is_some_and(|&[.., id, flags, low, high]| {
-            id == 0
-                && flags & usual.mask == usual.flags
-                && u16::from_le_bytes([low, high]) >= u16::from(least)
+    let head = record.body.head;
+    let is_block = |least: u8| {
+        let start = head.get(RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + 4);
+        start.and_then(<[u8]>::first_chunk).is_some_and(|start| {
+            let start = u32::from_le_bytes(*start);
+            start & usual.mask == usual.bits && start >> 16 >= u32::from(least)
         })
     };
-    let head = record.body.head;
     match parts.head_bytes as usize {
-        USUAL_HEAD_BYTES => is_block(head, usual.data_bytes) && has_offsets(record, usual.offsets),
+        USUAL_HEAD_BYTES => is_block(usual.data_bytes) && has_offsets(record, usual.offsets),
         ONE_IMAGE_HEAD_BYTES | BARE_IMAGE_HEAD_BYTES if parts.fpi_count == 1 => {
-            has_plain_image(record) && is_block(head, usual.data_bytes_beside_image)
+            has_plain_image(record) && is_block(usual.data_bytes_beside_image)
         }
         _ => usual.closer == Closer::WithImages && parts.fpi_count == 0,
     }
@@ -345,13 +357,13 @@ fn has_offsets(record: &Record<'_>, [first, second]: [u8; 2]) -> bool {
         return true;
     }
     let main_at = record.header.total_bytes.wrapping_sub(record.parts.main_data_bytes) as usize;
-    let number = |place: u8| {
-        let from_there = record.body.head.get(main_at + usize::from(place)..);
-        from_there.and_then(<[u8]>::first_chunk).map(|number| u16::from_le_bytes(*number))
+    // Numbers count from 1.
+    let is_possible = |place: u8| {
+        let at = main_at + usize::from(place);
+        let number = record.body.head.get(at..at + 2).and_then(<[u8]>::first_chunk);
+        number.is_some_and(|number| u16::from_le_bytes(*number).wrapping_sub(1) < OFFSET_MAX)
     };
-    let (Some(first), Some(second)) = (number(first), number(second)) else { return false };
-    // Numbers count from 1, and their most is a power of two.
-    (first.wrapping_sub(1) | second.wrapping_sub(1)) < OFFSET_MAX
+    is_possible(first) && (first == second || is_possible(second))
 }
 
 #[cfg(test)]
@@ -364,9 +376,9 @@ mod tests {
 
     #[test]
     fn a_flag_that_redo_does_not_look_at_makes_no_other_type() {
-        let of = |info| usual(HEAP, info);
-        assert_eq!((of(heap::DELETE | heap::INIT_PAGE).flags, of(heap::DELETE).flags), (0, 0));
-        assert_eq!(of(heap::INSERT | heap::INIT_PAGE).flags, WILL_INIT);
+        let closer = |info| usual(HEAP, info).closer;
+        assert!(closer(heap::DELETE | heap::INIT_PAGE) == Closer::Unusual);
+        assert!(closer(heap::INSERT | heap::INIT_PAGE) == Closer::All);
         assert!(usual(HEAP2, heap2::MULTI_INSERT | heap::INIT_PAGE).closer == Closer::All);
     }
 
