@@ -42,8 +42,8 @@ pub struct ReplayPoints {
     /// How many records there were that recovery may end at.
     ends: Few,
     two_phase: TwoPhase,
-    /// The end of the stretch in which the last record lies; 0: it goes on into another one. A record that ends
-    /// before it is not the first of its stretch.
+    /// The end of the stretch in which the last record lies; 0: it goes on into another one. A record that
+    /// ends before it is not the first of its stretch.
     #[serde(skip)]
     stretch_end: Lsn,
 }
@@ -100,8 +100,8 @@ impl Observe for ReplayPoints {
 }
 
 impl ReplayPoints {
-    /// Takes note of a record that changes nothing but how far replay has come; of another one it does not, and
-    /// says `false`.
+    /// Takes note of a record that changes nothing but how far replay has come; of another one it does not,
+    /// and says `false`.
     #[inline(always)]
     pub(super) fn moves_on(&mut self, record: &Record<'_>) -> bool {
         let is_replay_state = [TRANSACTION, XLOG].contains(&record.header.rmgr);

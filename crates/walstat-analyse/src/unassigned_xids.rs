@@ -9,8 +9,9 @@ use super::xid_order::follows;
 use serde::{Deserialize, Serialize};
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::prepare;
 use walstat_format::payload::standby::{self, RunningXacts};
-use walstat_format::payload::xact::{self, Assignment};
+use walstat_format::payload::xact::{self, Assignment, End};
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
 use walstat_format::rmgr::{RecordType, STANDBY, TRANSACTION, XLOG};
@@ -69,17 +70,35 @@ impl NewestXid {
 
     /// Looks into a record that may name other ids, or the next one.
     pub(super) fn look_into(&mut self, record: &Record<'_>) -> Option<Unassigned> {
-        let (rmgr, info) = (record.header.rmgr, record.header.rmgr_info());
-        if (rmgr, info) == (TRANSACTION, xact::ASSIGNMENT) {
-            let main = record.main_data()?;
-            Assignment::parse(&main)?.subxids.iter().for_each(|xid| self.take(xid, record));
-        }
+        self.take_others(record);
         let next = next_xid(record)?;
         let found = self.unassigned(next);
         self.newest = self.newest.filter(|_| found.is_none());
         self.first_next.get_or_insert(next);
-        self.take(next.wrapping_sub(1), record);
         found
+    }
+
+    /// Takes note of the ids in a record's main data that redo looks up, or has a standby know of.
+    fn take_others(&mut self, record: &Record<'_>) -> Option<()> {
+        let mut take = |xid| self.take(xid, record);
+        let (rmgr, info) = (record.header.rmgr, record.header.info);
+        match (rmgr, info & xact::OPCODE_MASK) {
+            (TRANSACTION, xact::ASSIGNMENT) => {
+                let main = record.main_data()?;
+                Assignment::parse(&main)?.subxids.iter().for_each(take);
+            }
+            (TRANSACTION, xact::PREPARE) => take(prepare::xid(record.main_data_start())?),
+            (TRANSACTION, _) if info & xact::HAS_INFO != 0 => {
+                let main = record.main_data()?;
+                let end = End::parse(info, &main, record.version)?;
+                end.subxids.iter().chain(end.prepared_xid).for_each(take);
+            }
+            (STANDBY, standby::LOCK) => {
+                standby::lock_xids(&record.main_data()?)?.for_each(take);
+            }
+            _ => {}
+        }
+        Some(())
     }
 
     /// The record of the newest id, if that was not assigned when this one was the next.
@@ -134,8 +153,7 @@ mod tests {
             let record = RecordType { rmgr: 10, slot: 0 };
             let newest = |xid| Newest { xid, lsn: Lsn(1), record, before: None };
             if id < 0 {
-                one =
-                    NewestXid { newest: Some(newest(xid.wrapping_sub(1))), first_next: Some(xid) };
+                one.first_next = Some(xid);
             } else {
                 one.newest = Some(newest(xid));
             }
@@ -155,8 +173,8 @@ mod tests {
         assert_eq!(of(&[700, 4_194_304 + 700, 701]).1, None);
         // A next one that lies before is not heeded.
         assert_eq!(of(&[90_000, 90_001, -700, 90_002]).1, None);
-        // That of a record that says it may be wrong too.
-        assert_eq!(of(&[700, -4_194_304, 701, -702]).1, Some(4_194_303));
+        // A record that says it is looked at for nothing else.
+        assert_eq!(of(&[700, -4_194_304, 701, -702]).1, None);
         // After 2^32 - 1 comes 3.
         assert_eq!(of(&[4_294_967_290, 5, -6]).1, None);
     }

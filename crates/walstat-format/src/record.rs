@@ -67,8 +67,8 @@ impl<'a> Record<'a> {
         RecordType::of(self.header.rmgr, self.header.info, self.version)
     }
 
-    /// Where it lies. A loop over all records reads those again at which it takes a closer look: then it keeps
-    /// in registers what it needs itself, and lays down nothing in memory.
+    /// Where it lies. A loop over all records reads those again at which it takes a closer look: then it
+    /// keeps in registers what it needs itself, and lays down nothing in memory.
     #[inline(always)]
     pub fn place(&self) -> RecordPlace<'a> {
         let Record { lsn, end, version, body, .. } = *self;

@@ -3,7 +3,9 @@
 use super::check;
 use crate::common::builder::{Form, Wal};
 use crate::common::record::{Block, Image, Rec};
-use walstat_format::rmgr::{BRIN, BTREE, GIN, GIST, HASH, HEAP, HEAP2, SPGIST, STANDBY, STORAGE};
+use walstat_format::rmgr::{
+    BRIN, BTREE, GIN, GIST, HASH, HEAP, HEAP2, SPGIST, STANDBY, STORAGE, TRANSACTION,
+};
 
 /// What `check` says of such a record among others; `None`: nothing, and the archive is sound.
 #[track_caller]
@@ -78,7 +80,6 @@ fn data_of_a_block() {
         ("Gin/VACUUM_DATA_LEAF_PAGE", "13", blocks(rec(GIN, 0x90, &[]), &[2]), 0, 0),
         ("Hash/SQUEEZE_PAGE", "16", squeeze(), 5, 3),
     ] {
-        let record = holding(record, vec![0; 64]);
         let record = with_its_payload(record);
         assert_eq!(told(release, &record), None, "{name} {release}");
         let short = with_its_payload(shorter(&record, id, fewer));
@@ -87,12 +88,13 @@ fn data_of_a_block() {
     }
 }
 
-/// With as many bytes of payload as its blocks have.
+/// With as many bytes of payload as its blocks have: entries of an index without a key.
 fn with_its_payload(record: Rec) -> Rec {
     let images = record.blocks.iter().filter_map(|block| block.image);
     let images: usize = images.map(|image| usize::from(image.bytes)).sum();
     let data: usize = record.blocks.iter().map(|block| usize::from(block.data)).sum();
-    let payload = record.payload.into_iter().chain(std::iter::repeat(0)).take(images + data);
+    let entries = [0, 0, 0, 0, 0, 0, 8, 0].into_iter().cycle();
+    let payload = record.payload.into_iter().chain(entries).take(images + data);
     Rec { payload: payload.collect(), ..record }
 }
 
@@ -135,6 +137,31 @@ fn rows_end_where_the_data_do() {
         let long = told("17", &insert(info, main, &[&rows[..], &[0]].concat())).expect("long");
         let expected = format!("data of block 0 of a record {name} that end where its rows do");
         assert_eq!(long, (expected, "more".to_owned()));
+    }
+}
+
+/// Entries of a new page of a B-tree, by what each says of its length.
+#[test]
+fn entries_of_a_page_that_is_made_anew() {
+    let entry = |bytes: u16| [shorts(&[0, 0, 1, bytes, 7, 0, 0, 0])].concat();
+    let of = |record: Rec, id: usize, sizes: &[u16]| {
+        let data: Vec<u8> = sizes.iter().flat_map(|bytes| entry(*bytes)).collect();
+        let mut record = record;
+        record.blocks[id].data = data.len() as u16;
+        let before: usize = record.blocks[..id].iter().map(|block| usize::from(block.data)).sum();
+        with_its_payload(holding(record, [vec![0; before], data].concat()))
+    };
+    let split = making(blocks(rec(BTREE, 0x30, &[0, 0, 3, 2, 0]), &[16, 0]), &[1]);
+    let root = making(blocks(rec(BTREE, 0xA0, &[5, 0, 1, 0]), &[0, 0, 32]), &[0, 2]);
+    for (name, record, id) in [("Btree/SPLIT_L", split, 1), ("Btree/NEWROOT", root, 0)] {
+        for sizes in [[16, 16, 16], [0x4010, 15, 9], [32, 7, 16]] {
+            assert_eq!(told("16", &of(record.clone(), id, &sizes)), None, "{name} {sizes:?}");
+        }
+        for sizes in [[0, 16, 16], [16, 16, 0], [16, 16, 24], [16, 0x1FFF, 16]] {
+            let expected = format!("the data of block {id} that redo of {name} reads");
+            let found = told("16", &of(record.clone(), id, &sizes));
+            assert_eq!(found, Some((expected, "fewer".to_owned())), "{name} {sizes:?}");
+        }
     }
 }
 
@@ -213,6 +240,8 @@ fn offset_numbers_of_each_index() {
     let moved = |numbers| Rec { main: vec![0, 0, 1], ..moved(numbers) };
     let insert = |place: u16| making(blocks(rec(HEAP, 0x80, &[place, 0]), &[5]), &[0]);
     let insert = |place| with_its_payload(insert(place));
+    let into_leaf = |place: u16| with_its_payload(blocks(rec(BTREE, 0x00, &[place]), &[16]));
+    let into_bucket = |place: u16| with_its_payload(blocks(rec(HASH, 0x20, &[place]), &[16, 0]));
     let no_page = |number: u16| Some(format!("offset number {number}, which no page has"));
     let order = || Some("numbers in another order, or twice".to_owned());
     let rows = [
@@ -234,9 +263,34 @@ fn offset_numbers_of_each_index() {
         (moved(&[1, 0]), no_page(0)),
         (insert(1), None),
         (insert(2), Some("offset number 2".to_owned())),
+        // An entry goes wherever there is room.
+        (into_leaf(65535), None),
+        (into_bucket(65535), None),
     ];
     for (record, found) in rows {
         assert_eq!(told("17", &record).map(|(_, found)| found), found, "{record:?}");
+    }
+}
+
+/// Line pointers that vacuum sets free.
+#[test]
+fn line_pointers_that_no_page_has() {
+    // How many are redirected, and how many are dead; the rest of the data are unused ones.
+    let clean = |offsets: &[u16]| {
+        let block = Block::new(0).data(offsets.len() as u16 * 2);
+        holding(rec(HEAP2, 0x10, &[700, 0, 0, 1, 0]).block(block), shorts(offsets))
+    };
+    let no_page = |number: u16| Some(format!("offset number {number}, which no page has"));
+    for (release, offsets, found) in [
+        ("12", [3, 4, 2048], None),
+        ("12", [3, 4, 2049], no_page(2049)),
+        ("12", [65535, 4, 5], no_page(65535)),
+        ("13", [3, 0, 4], None),
+        ("15", [3, 0, 4], no_page(0)),
+        ("15", [3, 4, 5], None),
+    ] {
+        let told = told(release, &clean(&offsets)).map(|(_, found)| found);
+        assert_eq!(told, found, "{release} {offsets:?}");
     }
 }
 
@@ -273,40 +327,68 @@ fn an_image_of_a_root_that_is_split() {
     assert_eq!(told("18", &split(0x06, 2)), Some((expected, found)));
 }
 
+/// What `check` says of transaction ids, the LSN of the record that it names, and where this record lies,
+/// which stands among others; a later one says that `next` is the next id.
+fn of_ids(record: Rec, next: u32, threads: &str) -> (Vec<String>, Option<String>, String) {
+    let mut wal = Wal::new(Form::of("17"), 5);
+    let mut begin = Rec::begins(1, 1);
+    // Its next transaction.
+    begin.main[24..32].copy_from_slice(&700_u64.to_le_bytes());
+    wal.add(&begin);
+    wal.add(&Rec::data(40));
+    let lsn = wal.add(&record);
+    wal.add(&Rec { xid: 701, ..Rec::data(40) });
+    wal.add(&snapshot(next));
+    wal.switch();
+    let ran = check(&["--as", "archive", "-j", threads], wal.finish().write().path());
+    let problems = ran.json()["problems"].as_array().cloned().unwrap_or_default();
+    let found = problems.iter().map(|it| it["found"].as_str().unwrap_or_default().to_owned());
+    let first = problems.first().and_then(|it| it["lsn"].as_str().map(str::to_owned));
+    (found.collect(), first, lsn.to_string())
+}
+
+/// Standby/RUNNING_XACTS: none runs; the next, the oldest that runs, and the newest that has ended.
+fn snapshot(next: u32) -> Rec {
+    Rec { xid: 0, main: words(&[0, 0, 0, next, next, next - 1]), ..Rec::new(STANDBY, 0x10, 0) }
+}
+
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
 /// One bit more in a transaction id makes it millions later.
+const FAR: u32 = 700 | 1 << 22;
+
 #[test]
 fn an_id_that_was_not_assigned() {
-    let archive = |xid: u32, next: u32| {
-        let mut wal = Wal::new(Form::of("17"), 5);
-        let mut begin = Rec::begins(1, 1);
-        // Its next transaction.
-        begin.main[24..32].copy_from_slice(&700_u64.to_le_bytes());
-        wal.add(&begin);
-        wal.add(&Rec::data(40));
-        let lsn = wal.add(&Rec { xid, ..Rec::data(40) });
-        wal.add(&Rec { xid: 701, ..Rec::data(40) });
-        // None runs; the next, the oldest that runs, and the newest that has ended.
-        let words = [0, 0, 0, next, next, next - 1_u32];
-        let main = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        wal.add(&Rec { xid: 0, main, ..Rec::new(STANDBY, 0x10, 0) });
-        wal.switch();
-        (wal.finish().write(), lsn)
-    };
-    let far = 700 | 1 << 22;
-    for (xid, next, is_told) in [(700, 702, false), (far, 702, true), (far, far + 1, false)] {
-        let (directory, lsn) = archive(xid, next);
+    for (xid, next, is_told) in [(700, 702, false), (FAR, 702, true), (FAR, FAR + 1, false)] {
         for threads in ["1", "3"] {
-            let ran = check(&["--as", "archive", "-j", threads], directory.path());
-            let problems = ran.json()["problems"].as_array().cloned().unwrap_or_default();
-            let found = format!("transaction id {xid} in a record Heap2/NEW_CID");
-            let told: Vec<_> = problems.iter().filter(|it| it["found"] == *found).collect();
-            assert_eq!(
-                (told.len(), problems.len()),
-                (is_told.into(), is_told.into()),
-                "{}",
-                ran.stdout
-            );
-            assert!(told.iter().all(|it| it["lsn"] == lsn.to_string()), "{}", ran.stdout);
+            let (found, at, lsn) = of_ids(Rec { xid, ..Rec::data(40) }, next, threads);
+            let told = is_told.then(|| format!("transaction id {xid} in a record Heap2/NEW_CID"));
+            assert_eq!((found, at), (Vec::from_iter(told), is_told.then_some(lsn)));
         }
     }
+}
+
+/// The same of those in the main data that redo looks up, or has a standby know of.
+#[test]
+fn an_id_in_the_main_data_that_was_not_assigned() {
+    let of = |rmgr, info, main: &[u32]| Rec { main: words(main), ..Rec::new(rmgr, info, 700) };
+    // A lock: of one table. A time, `xinfo`, and one subtransaction, or the one that was prepared.
+    let lock = |xid| of(STANDBY, 0x00, &[1, xid, 5, 16384]);
+    let commit = |xid| of(TRANSACTION, 0x80, &[7, 0, 1 << 1, 1, xid]);
+    let prepared = |xid| of(TRANSACTION, 0xB0, &[7, 0, 1 << 4, xid]);
+    let rows: [(&str, &dyn Fn(u32) -> Rec); 3] = [
+        ("Standby/LOCK", &lock),
+        ("Transaction/COMMIT", &commit),
+        ("Transaction/COMMIT_PREPARED", &prepared),
+    ];
+    for (name, record) in rows {
+        let (found, at, lsn) = of_ids(record(FAR), 702, "1");
+        let told = format!("transaction id {FAR} in a record {name}");
+        assert_eq!((found, at), (vec![told], Some(lsn)));
+        assert_eq!(of_ids(record(699), 702, "1").0, Vec::<String>::new(), "{name}");
+    }
+    // The next one that a snapshot tells is looked up nowhere.
+    assert_eq!(of_ids(snapshot(FAR), 702, "1").0, Vec::<String>::new());
 }

@@ -50,12 +50,17 @@ fn is_redone(record: &Record<'_>, id: u8) -> bool {
     record.blocks().find(|block| block.id == id).is_some_and(|block| !record.restores(&block))
 }
 
-/// How long the index entry at a place is: what it says (`IndexTupleSize`), and at least its header.
-fn entry_bytes(data: &[u8], place: usize) -> usize {
+/// How long the index entry at a place says that it is (`IndexTupleSize`).
+fn stated_bytes(data: &[u8], place: usize) -> Option<usize> {
     const SIZE_MASK: u16 = 0x1FFF;
+    let info: u16 = at(data, place + 6)?;
+    Some(usize::from(info & SIZE_MASK))
+}
+
+/// The same, and at least its header.
+fn entry_bytes(data: &[u8], place: usize) -> usize {
     const HEADER_BYTES: usize = 8;
-    let says: Option<u16> = at(data, place + 6);
-    says.map_or(0, |info| usize::from(info & SIZE_MASK)).max(HEADER_BYTES)
+    stated_bytes(data, place).unwrap_or(0).max(HEADER_BYTES)
 }
 
 /// An offset number from `least` on: 1 where something is looked up, 0 where it is put.
@@ -124,7 +129,7 @@ fn is_whole(rmgr: u8, info: u8, main: &[u8], version: &Version) -> bool {
         (TABLESPACE, TABLESPACE_CREATE) => cursor.take(4).and_then(|_| cursor.text()).is_some(),
         (MULTIXACT, multixact::CREATE_ID) => Create::parse(main, version).is_some(),
         (RELMAP, relmap::UPDATE) => relmap::has_map(main),
-        (STANDBY, standby::LOCK) => standby::has_locks(main),
+        (STANDBY, standby::LOCK) => standby::lock_xids(main).is_some(),
         (STANDBY, standby::RUNNING_XACTS) => RunningXacts::parse(main).is_some(),
         (STANDBY, standby::INVALIDATIONS) => standby::has_invalidations(main),
         _ => true,

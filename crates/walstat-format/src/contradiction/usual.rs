@@ -58,12 +58,17 @@ const fn put(at: u8) -> Place {
     Place { at, least: 0, most: OFFSET_MAX }
 }
 
+/// The same of an index, where nothing was compared before: what is no offset number is as 0.
+const fn put_anywhere(at: u8) -> Place {
+    Place { at, least: 0, most: u16::MAX }
+}
+
 /// The same on a page that is made anew.
 const fn first(at: u8) -> Place {
     Place { at, least: 0, most: 1 }
 }
 
-const LOOKED_AT: [(u8, u8, Look); 68] = [
+const LOOKED_AT: [(u8, u8, Look); 69] = [
     (XLOG, xlog::CHECKPOINT_SHUTDOWN, Lists),
     (XLOG, xlog::CHECKPOINT_ONLINE, Lists),
     (XLOG, xlog::OVERWRITE_CONTRECORD, Lists),
@@ -96,9 +101,10 @@ const LOOKED_AT: [(u8, u8, Look); 68] = [
     (HEAP, heap::CONFIRM, Offsets([of(0); 2])),
     (HEAP, heap::LOCK, Offsets([of(4); 2])),
     (HEAP, heap::INPLACE, Offsets([of(0); 2])),
-    (BTREE, btree::INSERT_LEAF, Offsets([put(0); 2])),
-    (BTREE, btree::INSERT_UPPER, Offsets([put(0); 2])),
-    (BTREE, btree::INSERT_META, Offsets([put(0); 2])),
+    (BTREE, btree::INSERT_LEAF, Offsets([put_anywhere(0); 2])),
+    (BTREE, btree::INSERT_UPPER, Offsets([put_anywhere(0); 2])),
+    (BTREE, btree::INSERT_META, Offsets([put_anywhere(0); 2])),
+    (BTREE, btree::NEWROOT, Lists),
     (BTREE, btree::SPLIT_L, Lists),
     (BTREE, btree::SPLIT_R, Lists),
     (BTREE, btree::SPLIT_L_OR_INSERT_POST, Lists),
@@ -111,7 +117,7 @@ const LOOKED_AT: [(u8, u8, Look); 68] = [
     (GIN, gin::UPDATE_META_PAGE, Lists),
     (GIN, gin::INSERT_LISTPAGE, Lists),
     (GIN, gin::VACUUM_DATA_LEAF_PAGE, Lists),
-    (HASH, hash::INSERT, Offsets([put(0); 2])),
+    (HASH, hash::INSERT, Offsets([put_anywhere(0); 2])),
     (HASH, hash::MOVE_PAGE_CONTENTS, Lists),
     (HASH, hash::SQUEEZE_PAGE, Lists),
     (HASH, hash::DELETE, Lists),
@@ -239,7 +245,7 @@ impl Usual {
     const fn looked_at(self, look: Look) -> Usual {
         match look {
             Look::Blocks => self,
-            Look::Offsets([first, second]) if first.most == OFFSET_MAX => {
+            Look::Offsets([first, second]) if first.most >= OFFSET_MAX => {
                 Usual { offsets: [first.at, second.at], ..self }
             }
             Look::Offsets(_) | Look::Lists => Usual { closer: Closer::All, ..self },

@@ -4,7 +4,7 @@ use super::invalidation::Invalidation;
 use crate::cursor::{Cursor, List};
 
 /// Which tables are locked exclusively.
-pub(crate) const LOCK: u8 = 0x00;
+pub const LOCK: u8 = 0x00;
 /// What caches have to forget, of a transaction without an xid (9.6 and later).
 pub(crate) const INVALIDATIONS: u8 = 0x20;
 /// Which transactions run.
@@ -45,9 +45,10 @@ impl<'a> RunningXacts<'a> {
 /// A lock: transaction, database, table (`xl_standby_lock`).
 type Lock = (u32, (u32, u32));
 
-/// Whether a `LOCK` has as many locks as it says (`xl_standby_locks`).
-pub(crate) fn has_locks(main_data: &[u8]) -> bool {
-    Cursor::new(main_data).counted_list::<Lock>().is_some()
+/// The transactions whose locks a `LOCK` tells (`xl_standby_locks`); `None`: it has fewer than it says.
+pub fn lock_xids(main_data: &[u8]) -> Option<impl Iterator<Item = u32>> {
+    let locks = Cursor::new(main_data).counted_list::<Lock>()?;
+    Some(locks.iter().map(|(xid, _)| xid))
 }
 
 /// Whether an `INVALIDATIONS` has as many as it says, after database, tablespace and a flag

@@ -1,6 +1,9 @@
 //! Lists of a B-tree's entries.
 
-use super::{Checked, deleted, each_is_possible, is_possible, is_redone, redone, whole};
+use super::{
+    Checked, deleted, each_is_possible, is_possible, is_redone, made, redone, stated_bytes, whole,
+};
+use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::Cursor;
 use crate::payload::btree::{Dedup, Removal, Split, opcode};
 use crate::record::Record;
@@ -23,6 +26,7 @@ pub(super) fn checked(record: &Record<'_>, main: &[u8]) -> Checked {
             whole(Dedup::parse(main, data.as_deref())).map(|_| ())
         }
         opcode::SPLIT_L_OR_INSERT_POST if has_posting_lists => Ok(()),
+        opcode::NEWROOT => entries(record, 0),
         _ => split(record, main),
     }
 }
@@ -39,10 +43,24 @@ fn removed(removal: &Removal<'_>) -> Checked {
 /// entry splits.
 fn split(record: &Record<'_>, main: &[u8]) -> Checked {
     let split = whole(Split::parse(main, record.version))?;
+    entries(record, 1)?;
     if !is_redone(record, 0) {
         return Ok(());
     }
     is_possible(split.first_right, 0)?;
     // Where no posting list is split the other number is only compared.
     if split.posting > 0 { is_possible(split.new_item, 1) } else { Ok(()) }
+}
+
+/// The entries of a page that is made anew lie one behind the other, each at a multiple of 8
+/// (`_bt_restore_page`); one of no size is read again and again.
+fn entries(record: &Record<'_>, id: u8) -> Checked {
+    let data = made(record, id).unwrap_or_default();
+    let mut entries = Cursor::new(&data);
+    while !entries.rest().is_empty() {
+        let size = stated_bytes(entries.rest(), 0).filter(|size| *size > 0);
+        let entry = size.and_then(|size| entries.take(size.next_multiple_of(8)));
+        entry.ok_or(Contradiction::Block(id, BlockFault::Data))?;
+    }
+    Ok(())
 }
