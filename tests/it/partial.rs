@@ -138,6 +138,38 @@ fn what_no_restore_command_finds_is_missing_in_parts_too() {
     }
 }
 
+/// What a segment says of the sizes of its cluster is not that of the others, and it makes a part of its own.
+#[test]
+fn a_damaged_segment_alone_is_no_other_cluster() {
+    let sample = sample("pg15-mixed");
+    let archive = tempfile::tempdir().expect("a folder");
+    let mut files = Vec::new();
+    for (index, name) in sample.segments().into_iter().take(5).enumerate() {
+        let mut bytes = plain(&sample, &name);
+        if index == 2 {
+            // xlp_xlog_blcksz
+            bytes[36..40].copy_from_slice(&16384_u32.to_le_bytes());
+        }
+        files.push(put(archive.path(), &name, &bytes));
+    }
+    let options = ["--stats", "--as=archive", "--format=json"];
+    let whole = walstat(&call(&options, &files)).exits(4);
+    assert_eq!(whole.json()["problems"][0]["kind"], "segment_size", "{}", whole.stdout);
+    for each in [1, 2, 5] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let parts = parts(&options, &files, each, folder.path());
+        for parts in [parts.clone(), parts.iter().rev().cloned().collect()] {
+            let merged = walstat(&call(&["merge"], &parts)).exits(4);
+            assert_eq!(without_paths(&merged), without_paths(&whole), "{each} in each");
+        }
+    }
+    // Of two alone nobody can tell which one is of the cluster.
+    let folder = tempfile::tempdir().expect("a folder");
+    let parts = parts(&options, &files[1..3], 1, folder.path());
+    let refused = walstat(&call(&["merge"], &parts)).exits(2);
+    assert!(refused.stderr.contains(", expected PostgreSQL 15"), "{}", refused.stderr);
+}
+
 /// How the segments of a Barman are packed decides which Barmans unpack them.
 #[test]
 fn how_segments_are_packed_is_told_of_parts_too() {

@@ -73,18 +73,18 @@ pub(crate) fn geometry_of(page: &FirstPage) -> Option<Geometry> {
 
 /// Release, cluster and sizes that most first pages agree on; among equals the newest release.
 pub fn vote(pieces: &[Piece]) -> Option<Geometry> {
-    vote_of(pieces.iter().map(|piece| &piece.probe.first_page))
+    majority(pieces.iter().map(|piece| &piece.probe.first_page)).map(|(_, geometry)| geometry)
 }
 
-/// The same, of first pages.
-pub(crate) fn vote_of<'p>(
+/// The same of first pages, and how many they are.
+pub(crate) fn majority<'p>(
     pages: impl IntoIterator<Item = &'p Result<FirstPage, NotWal>>,
-) -> Option<Geometry> {
+) -> Option<(usize, Geometry)> {
     let mut votes: BTreeMap<Identity, (usize, Geometry)> = BTreeMap::new();
     for page in pages.into_iter().filter_map(|page| page.as_ref().ok()) {
         let Some(geometry) = geometry_of(page) else { continue };
         votes.entry(identity(page)).or_insert((0, geometry)).0 += 1;
     }
     // Among equals `max_by_key` keeps the last one.
-    votes.into_values().max_by_key(|&(count, _)| count).map(|(_, geometry)| geometry)
+    votes.into_values().max_by_key(|&(count, _)| count)
 }

@@ -18,7 +18,7 @@ use crate::input::history::Histories;
 use crate::input::input_kind::Directories;
 use crate::input::names::{FileName, SegmentFile, Standing, file_name};
 use crate::input::piece::Piece;
-use crate::input::piece::vote_of;
+use crate::input::piece::majority;
 use crate::input::probe::{FirstPage, NotWal, Probe};
 use crate::input::problem::Problem;
 use crate::input::source::{KeptBytes, Source};
@@ -190,16 +190,14 @@ impl<O: Observe> Partial<O> {
     ///
     /// When they are not of one cluster, release and segment size.
     pub fn join(partials: Vec<Partial<O>>) -> Result<Partial<O>, OtherWal> {
+        agree(&partials)?;
         let mut joined = Partial::default();
-        let mut first: Option<(String, Geometry)> = None;
-        for partial in partials {
-            let pages = partial.pieces.iter().map(|piece| &piece.first_page);
-            if let Some(geometry) = vote_of(pages) {
-                agree(&mut first, partial.paths.join(", "), geometry)?;
-            }
-            joined.add(partial);
-        }
+        partials.into_iter().for_each(|partial| joined.add(partial));
         Ok(joined)
+    }
+
+    fn first_pages(&self) -> impl Iterator<Item = &Result<FirstPage, NotWal>> {
+        self.pieces.iter().map(|piece| &piece.first_page)
     }
 
     fn add(&mut self, other: Partial<O>) {
@@ -251,22 +249,28 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Holds what one partial result is of against the first that tells.
-fn agree(
-    first: &mut Option<(String, Geometry)>,
-    paths: String,
-    geometry: Geometry,
-) -> Result<(), OtherWal> {
+/// Holds what each partial result is of against what most of their segments are of. One segment alone may be
+/// damaged: it is judged with all others, as if they had been read together.
+fn agree<O: Observe>(partials: &[Partial<O>]) -> Result<(), OtherWal> {
+    let Some((count, expected)) = majority(partials.iter().flat_map(Partial::first_pages)) else {
+        return Ok(());
+    };
     let text = |geometry: &Geometry| {
         format!("PostgreSQL {}, {}", geometry.version.name, geometry.long_header())
     };
-    let (before, expected) = first.get_or_insert((paths, geometry));
-    let (expected, found) = (text(expected), text(&geometry));
-    if expected == found {
-        Ok(())
-    } else {
-        Err(OtherWal { first: before.clone(), expected, found })
-    }
+    let is_other = |found: &Geometry| text(found) != text(&expected);
+    let mut found = partials.iter().filter_map(|partial| majority(partial.first_pages()));
+    let Some((_, other)) =
+        found.find(|(votes, found)| is_other(found) && (*votes > 1 || count == 1))
+    else {
+        return Ok(());
+    };
+    let is_first = |partial: &&Partial<O>| {
+        majority(partial.first_pages()).is_some_and(|(_, found)| !is_other(&found))
+    };
+    let first = partials.iter().find(is_first).map(|partial| partial.paths.join(", "));
+    let (expected, found) = (text(&expected), text(&other));
+    Err(OtherWal { first: first.unwrap_or_default(), expected, found })
 }
 
 impl<O: Observe> PassedForm<O> {
