@@ -93,6 +93,8 @@ pub struct RecoverySettings {
     /// Whether the state of a prepared transaction is read from the WAL once more where recovery ends (10+);
     /// before, redo of `PREPARE` writes it to a file.
     pub reads_prepared: bool,
+    /// Whether it is read again when the new timeline has begun, as the history of that one has it (16+).
+    pub reads_prepared_anew: bool,
     /// Whether a server that does not come to its target fails (13+); else it opens after all of the WAL.
     pub fails_short_of_target: bool,
 }
@@ -104,6 +106,7 @@ const fn recovery(index: usize) -> RecoverySettings {
         reads_label_timeline: index >= Release::V11 as usize,
         has_lsn: index >= Release::V10 as usize,
         reads_prepared: index >= Release::V10 as usize,
+        reads_prepared_anew: index >= Release::V16 as usize,
         fails_short_of_target: index >= Release::V13 as usize,
     }
 }

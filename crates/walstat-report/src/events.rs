@@ -5,7 +5,7 @@ use super::build::{Request, left_aside, rfc3339};
 use super::known::Known;
 use super::model::CommandName;
 use super::model::events::{EventRow, EventsReport, RecoverySettings, RecoveryTarget};
-use super::restore::lost;
+use super::restore::lost_at_the_end;
 use std::collections::BTreeSet;
 use walstat_analyse::counters::Statistics;
 use walstat_analyse::dimension::Dimensions;
@@ -104,7 +104,7 @@ impl Ways {
         // The record may go on in the segment.
         let since = Lsn((place.0 / bytes).saturating_sub(1) * bytes);
         let standing = self.prepared.standing(since, place);
-        lost(plan, start, &standing).map(|lost| lost.at_the_end(place))
+        lost_at_the_end(plan, start, &standing).map(|lost| lost.at_the_end(place))
     }
 }
 

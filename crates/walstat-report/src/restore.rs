@@ -15,7 +15,7 @@ use super::model::finding::Severity;
 use astray::astray;
 pub use backup::Backup;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
-pub(crate) use two_phase::{Lost, ends_hot_standby, lost};
+pub(crate) use two_phase::{Lost, ends_hot_standby, lost_at_the_end};
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_analyse::two_phase::Standing;
@@ -336,7 +336,7 @@ fn opens(backup: &Backup, wal: &Wal<'_>, reached: &Reached<'_>) -> Result<(), St
         let ends = format!("restorable to LSN {place} only: {why}");
         return Err(if is_early { format!("not restorable: {why}") } else { ends });
     }
-    let lost = lost(wal.plan, backup.start, standing);
+    let lost = lost_at_the_end(wal.plan, backup.start, standing);
     lost.map_or(Ok(()), |lost| Err(format!("not restorable: {}", lost.at_the_end(*stop))))
 }
 

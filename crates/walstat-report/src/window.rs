@@ -8,7 +8,7 @@ use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
     Backup, Reached, Unsearched, Wal, can_begin, consistent, consistent_from, ends_hot_standby,
-    findable, is_fatal, latest, lost, reached, unsearched,
+    findable, is_fatal, latest, lost_at_the_end, reached, unsearched,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
@@ -161,7 +161,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let fatal = broken.filter(|problem| is_fatal(problem, wal.plan));
     let fatal = fatal.map(|problem| ends_with_fatal(problem, reaches));
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
-    let unopened = lost(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));
+    let unopened = lost_at_the_end(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));
     let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
     let why = why.or(fatal);
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));

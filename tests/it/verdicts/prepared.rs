@@ -268,3 +268,43 @@ fn before_10_nothing_is_read_again() {
     let backup = window(directory.path(), &[])["backups"][0].clone();
     assert_eq!(backup["usable"], true, "{backup}");
 }
+
+/// A standby was promoted and thrown away: only its history is in the archive. From 16 on the new timeline
+/// goes on from that one, and the states are read again as its history has it.
+#[test]
+fn a_newer_history_without_segments_keeps_a_server_from_opening() {
+    for (release, is_well) in [("15", true), ("16", false), ("18", false)] {
+        let mut wal = Wal::new(Form::of(release), FIRST);
+        let start = back_up(&mut wal);
+        let fork = wal.add(&Rec::data(40));
+        wal.leave_in_segment(0);
+        let mut ended = wal.clone();
+        let at = wal.add(&prepare(701));
+        ended.add(&prepare(701));
+        ended.add(&commit_prepared(701));
+        let of = |mut wal: Wal, has_history: bool| {
+            write(&mut wal, 5);
+            wal.switch();
+            let directory = tempfile::tempdir().expect("a directory");
+            store(&wal, 0, directory.path());
+            if has_history {
+                history(directory.path(), 2, &[(1, fork.0)]);
+            }
+            directory
+        };
+        let directory = of(wal.clone(), true);
+        let (code, told) = restored(directory.path(), start, &[]);
+        assert_eq!(code, Some(if is_well { 0 } else { 1 }), "{release}: {told}");
+        let [newer, older] = [2, 1].map(|it| format!("{it:08X}00000000{:08X}", FIRST + 1));
+        let why = format!(
+            "transaction 701, prepared at {at}, is read again from pg_wal/{newer}, where restore_command has \
+             put {older} only; with recovery_target_timeline = '1' it opens"
+        );
+        assert_eq!(told.contains(&why), !is_well, "{told}");
+        assert_eq!(window(directory.path(), &[])["backups"][0]["usable"], is_well);
+        // On the timeline itself, without the history, and where it has ended.
+        assert_eq!(restored(directory.path(), start, &["-t", "1"]).0, Some(0));
+        assert_eq!(restored(of(wal, false).path(), start, &[]).0, Some(0));
+        assert_eq!(restored(of(ended, true).path(), start, &[]).0, Some(0));
+    }
+}

@@ -3,12 +3,16 @@
 //! `restore_command` has given it the file of that one (`XLogFileReadAnyTLI` in
 //! `src/backend/access/transam/xlogrecovery.c`). Then it ends: `requested WAL segment pg_wal/… has already
 //! been removed`.
+//!
+//! Where recovery ends, 16 and later read it a second time after the new timeline has begun, which goes on
+//! from the one that recovery was to, whether or not there was WAL of that.
 
 use super::Wal;
 use walstat_analyse::two_phase::{Prepared, Standing};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::plan::Plan;
+use walstat_read::input::timeline::Lineage;
 
 /// A prepared transaction whose state is not found.
 pub(crate) struct Lost {
@@ -17,24 +21,54 @@ pub(crate) struct Lost {
     wanted: SegmentName,
     /// The one that it has.
     found: SegmentName,
+    /// What helps.
+    cure: String,
 }
 
 /// The last transaction that is prepared where replay stands, if its state is not found. What was prepared
 /// before the backup's `start` lies in a file of the backup.
 pub(crate) fn lost(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost> {
-    let prepared = standing.prepared.filter(|prepared| prepared.lsn >= start)?;
     plan.version().recovery.reads_prepared.then_some(())?;
     let timeline = standing.timeline.unwrap_or_else(|| plan.lineage.of_page(start));
+    lost_by(plan, &plan.lineage, timeline, start, standing)
+}
+
+/// The same where recovery ends.
+pub(crate) fn lost_at_the_end(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost> {
+    let lost_anew = || {
+        plan.version().recovery.reads_prepared_anew.then_some(())?;
+        let target = plan.latest.as_ref().unwrap_or(&plan.lineage);
+        lost_by(plan, target, target.timeline(), start, standing)
+    };
+    lost(plan, start, standing).or_else(lost_anew)
+}
+
+/// The same by what a lineage says of the files up to a timeline of it.
+fn lost_by(
+    plan: &Plan,
+    lineage: &Lineage,
+    timeline: u32,
+    start: Lsn,
+    standing: &Standing,
+) -> Option<Lost> {
+    let prepared = standing.prepared.filter(|prepared| prepared.lsn >= start)?;
     let bytes = plan.geometry.segment_bytes;
     let number = |lsn: u64| lsn / u64::from(bytes);
     let segments = number(prepared.lsn.0)..=number(prepared.end.0.saturating_sub(1));
     let mut files = plan.segments.iter().filter(|segment| segments.contains(&segment.number));
     files.find_map(|file| {
-        let wanted = plan.lineage.of_file_until(timeline, file.number, bytes);
+        let wanted = lineage.of_file_until(timeline, file.number, bytes);
+        let name = |timeline| SegmentName::new(timeline, file.number, bytes);
+        let cure = if plan.files.contains_key(&(wanted, file.number)) {
+            format!("with {} copied into pg_wal it opens", name(wanted))
+        } else {
+            format!("with recovery_target_timeline = '{}' it opens", file.timeline)
+        };
         (wanted != file.timeline).then(|| Lost {
             prepared,
-            wanted: SegmentName::new(wanted, file.number, bytes),
-            found: SegmentName::new(file.timeline, file.number, bytes),
+            wanted: name(wanted),
+            found: name(file.timeline),
+            cure,
         })
     })
 }
@@ -59,7 +93,7 @@ pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String
 impl Lost {
     /// Why it is not found.
     fn told(&self) -> String {
-        let Lost { prepared: Prepared { xid, lsn, .. }, wanted, found } = self;
+        let Lost { prepared: Prepared { xid, lsn, .. }, wanted, found, .. } = self;
         format!(
             "transaction {xid}, prepared at {lsn}, is read again from pg_wal/{wanted}, where restore_command \
              has put {found} only"
@@ -68,11 +102,10 @@ impl Lost {
 
     /// That a server which stops at a place does not open there.
     pub(crate) fn at_the_end(&self, place: Lsn) -> String {
-        let Lost { wanted, .. } = self;
         format!(
-            "it would stop at {place}, and end there with FATAL: {}; with {wanted} copied into pg_wal it \
-             opens",
-            self.told()
+            "it would stop at {place}, and end there with FATAL: {}; {}",
+            self.told(),
+            self.cure
         )
     }
 }

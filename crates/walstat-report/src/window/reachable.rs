@@ -3,7 +3,7 @@
 use super::{Judged, Question, gaps};
 use crate::build::rfc3339;
 use crate::model::window::{GapRow, TargetRow};
-use crate::restore::{Lost, lost};
+use crate::restore::{Lost, lost_at_the_end};
 use std::cmp::Ordering;
 use walstat_analyse::recovery_window::{Goal, Match, RecoveryWindow, Target, XidStory};
 use walstat_format::lsn::Lsn;
@@ -96,7 +96,7 @@ fn stop(question: &Question<'_>, backup: &Judged) -> Stop {
         None => Stop::Never,
         Some(Err(place)) => Stop::TooEarly(place),
         Some(Ok(place)) if place.end > *stop => Stop::TooFar(place),
-        Some(Ok(place)) => match lost(question.wal.plan, *start, &place.standing) {
+        Some(Ok(place)) => match lost_at_the_end(question.wal.plan, *start, &place.standing) {
             Some(lost) => Stop::NotOpened(place, lost),
             None => Stop::At(place),
         },
