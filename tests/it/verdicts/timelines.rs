@@ -225,3 +225,25 @@ fn a_name_of_a_timeline_that_never_was_is_the_problem() {
     files.push(("FFFFFFFF0000000000000008".to_owned(), segment(1)));
     is_red("misnamed", archive(&files).path(), "page_timeline", "FFFFFFFF0000000000000008");
 }
+
+/// It is missing where it belongs, and under its wrong name it is one of the newer timeline: the older one
+/// never came so far.
+#[test]
+fn a_segment_under_an_older_timelines_name_has_none_missing_before_it() {
+    let early = timeline_1(2, true);
+    let mut newer = promoted(&early, 1, 2);
+    write(&mut newer, 500);
+    newer.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&early, 0, folder);
+    store(&newer, early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    let number = early.at() / SEGMENT + 3;
+    let [right, wrong] = [2, 1].map(|timeline| format!("{timeline:08X}00000000{number:08X}"));
+    fs::rename(folder.join(&right), folder.join(&wrong)).expect("renamed");
+    let mut told = told(&check(&["--as", "archive"], folder));
+    told.retain(|(kind, _)| kind != "open_segment");
+    told.sort();
+    assert_eq!(told, [("missing_segment".to_owned(), right), ("page_timeline".to_owned(), wrong)]);
+}

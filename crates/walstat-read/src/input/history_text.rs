@@ -29,7 +29,7 @@ pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, Str
             // Not what stands there: the name may lead to a file that is none of the reader's business.
             return Err(format!("something else in line {number}"));
         };
-        let is_after = ancestors.last().is_none_or(|last| last.timeline < next.timeline);
+        let is_after = ancestors.last().map_or(0, |last| last.timeline) < next.timeline;
         if !is_after || next.timeline >= timeline {
             return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
         }
@@ -127,7 +127,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "# nothing", "one\t0/10", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10"] {
+        let lines =
+            ["", "# nothing", "one\t0/10", "2\t0/10\n1\t0/20\n", "1\t0-10", "3\t0/10", "0\t0/10"];
+        for text in lines {
             assert!(parse(3, text).is_err(), "{text}");
         }
         for text in ["1\t0/0\tx", "1\t0/10\tx\n2\t0/0\tx"] {

@@ -276,6 +276,7 @@ impl Reading<'_> {
         outcome.add_problems(problems);
         outcome.holes.extend(holes);
         outcome.tell_what_lies_there(plan);
+        outcome.forget_holes_before_misnamed(plan);
         Ok(outcome)
     }
 

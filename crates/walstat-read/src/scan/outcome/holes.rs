@@ -3,6 +3,7 @@
 use super::Outcome;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
@@ -93,6 +94,32 @@ impl<O> Outcome<O> {
             is_told.then(|| SegmentName::new(timeline, first, bytes).to_string())
         });
         let told: BTreeSet<String> = told.collect();
+        self.problems.retain(|problem| {
+            problem.kind != ProblemKind::MissingSegment || !told.contains(&problem.segment)
+        });
+    }
+}
+
+impl<O> Outcome<O> {
+    /// Removes the problems of segments that would be missing before a file which is named for an older
+    /// timeline than its pages are of: its name alone says that the older one had come so far.
+    pub(in crate::scan) fn forget_holes_before_misnamed(&mut self, plan: &Plan) {
+        let bytes = plan.geometry.segment_bytes;
+        let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
+        let before_misnamed = self.holes.all.iter().filter_map(|(history, hole)| {
+            let lineage = plan.lineage_of(*history).filter(|_| *history != plan.timeline)?;
+            let key = |lsn: Lsn| (lineage.of_file(number(lsn), bytes), number(lsn));
+            let (timeline, after) = key(hole.end);
+            let later = plan.files.range((timeline, after)..=(timeline, u64::MAX));
+            let later: Vec<&Segment> = later.flat_map(|(_, files)| files).collect();
+            let is_misnamed = |file: &&Segment| {
+                file.first_page.as_ref().is_ok_and(|page| page.header.timeline > timeline)
+            };
+            let are_misnamed = !later.is_empty() && later.iter().all(is_misnamed);
+            let (timeline, first) = key(hole.start);
+            are_misnamed.then(|| SegmentName::new(timeline, first, bytes).to_string())
+        });
+        let told: BTreeSet<String> = before_misnamed.collect();
         self.problems.retain(|problem| {
             problem.kind != ProblemKind::MissingSegment || !told.contains(&problem.segment)
         });
