@@ -8,6 +8,7 @@
 mod blocks;
 mod by_type;
 mod data;
+mod held;
 mod images;
 mod lengths;
 mod lists;
@@ -71,6 +72,8 @@ pub enum BlockFault {
     Hole,
     /// It is marked to be made anew (`BKPBLOCK_WILL_INIT`), or not, and redo does the other.
     WillInit(bool),
+    /// It is the same page as the one of this id, and redo holds both at once.
+    Twice(u8),
 }
 
 /// Whether data of a record of this type that are too few are fewer than a structure which redo reads, and no
@@ -109,10 +112,15 @@ fn in_blocks<'m>(
     let reads = DATA.find(rmgr, info, record.version);
     let mut ids = 0_u64;
     for block in record.blocks() {
+        let is_first = ids == 0;
         ids |= 1 << block.id;
         // A server looks at the mark first.
         if taken.is_some_and(|blocks| blocks.is_wrong(record, &block, &main)) {
             return Some(Contradiction::Block(block.id, BlockFault::WillInit(block.will_init)));
+        }
+        let of_two = taken.filter(|_| !is_first);
+        if let Some(other) = of_two.and_then(|it| held::same_page(record, &block, it, &main)) {
+            return Some(Contradiction::Block(block.id, BlockFault::Twice(other)));
         }
         let wrong = images::wrong_image(record, &block);
         if wrong.is_some() {

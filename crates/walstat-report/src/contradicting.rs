@@ -88,6 +88,12 @@ fn of_block(id: u8, fault: BlockFault, name: &str) -> (String, String) {
             format!("data of block {id} of a record {name} that end where its rows do"),
             "more".to_owned(),
         ),
+        BlockFault::Twice(other) => (
+            format!(
+                "another page in block {id} than in block {other}: redo of {name} holds both at once"
+            ),
+            "the same page".to_owned(),
+        ),
         BlockFault::None => (
             format!("a reference to block {id}, which redo of this {name} reads"),
             "none of that id".to_owned(),

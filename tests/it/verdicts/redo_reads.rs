@@ -4,7 +4,7 @@ use super::check;
 use crate::common::builder::{Form, Wal};
 use crate::common::record::{Block, Image, Rec};
 use walstat_format::rmgr::{
-    BRIN, BTREE, GIN, GIST, HASH, HEAP, HEAP2, SPGIST, STANDBY, STORAGE, TRANSACTION,
+    BRIN, BTREE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, SPGIST, STANDBY, STORAGE, TRANSACTION, XLOG,
 };
 
 /// What `check` says of such a record among others; `None`: nothing, and the archive is sound.
@@ -35,7 +35,12 @@ fn shorts(numbers: &[u16]) -> Vec<u8> {
 
 /// Blocks 0, 1 and so on, with so many bytes of data each.
 fn blocks(record: Rec, data: &[u16]) -> Rec {
-    (0..).zip(data).fold(record, |record, (id, bytes)| record.block(Block::new(id).data(*bytes)))
+    (0..).zip(data).fold(record, |record, (id, bytes)| record.block(page(id).data(*bytes)))
+}
+
+/// A block with a page of its own.
+fn page(id: u8) -> Block {
+    Block { number: 7 + u32::from(id), ..Block::new(id) }
 }
 
 /// With these blocks made anew.
@@ -308,6 +313,159 @@ fn a_fork_that_a_relation_has() {
     assert_eq!(told("15", &short), Some((expected, "fewer".to_owned())));
 }
 
+/// Two blocks of a record, by their ids.
+type Pair = (usize, usize);
+
+/// Of these pairs redo holds both at once, so they cannot be the same page; of those it releases one before.
+#[track_caller]
+fn held(release: &str, name: &str, record: &Rec, held: &[Pair], released: &[Pair]) {
+    assert_eq!(told(release, record), None, "{name} {release}");
+    let same = |&(one, other): &Pair| {
+        let mut record = record.clone();
+        record.blocks[other].number = record.blocks[one].number;
+        record
+    };
+    for pair in held {
+        let (one, other) = pair;
+        let expected = format!(
+            "another page in block {other} than in block {one}: redo of {name} holds both at once"
+        );
+        let found = Some((expected, "the same page".to_owned()));
+        assert_eq!(told(release, &same(pair)), found, "{name} {release}");
+    }
+    for pair in released {
+        assert_eq!(told(release, &same(pair)), None, "{name} {release} {pair:?}");
+    }
+}
+
+/// With index entries of 8 bytes as the data of its blocks.
+fn entries(record: Rec) -> Rec {
+    let bytes = record.blocks.iter().map(|block| usize::from(block.data)).sum();
+    let payload = shorts(&[0, 0, 0, 8]).into_iter().cycle().take(bytes).collect();
+    holding(record, payload)
+}
+
+#[test]
+fn blocks_of_btree_that_are_held_at_once() {
+    let split = |level: u16, data: &[u16]| {
+        let record = rec(BTREE, 0x30, &[level, 0, 3, 2, 0]);
+        entries(making(blocks(record, data), &[1]))
+    };
+    let left_right_next = [(0, 1), (0, 2), (1, 2)];
+    let leaf = split(0, &[16, 8, 0]);
+    held("17", "Btree/SPLIT_L", &leaf, &left_right_next, &[]);
+    held("13", "Btree/SPLIT_L", &leaf, &[(0, 1)], &[(0, 2), (1, 2)]);
+    held("14", "Btree/SPLIT_L", &split(1, &[16, 8, 0, 0]), &left_right_next, &[(0, 3), (2, 3)]);
+    let unlink = making(blocks(rec(BTREE, 0x80, &[8, 0, 9, 0]), &[0; 3]), &[0]);
+    let unlink = Rec { main: [unlink.main, vec![0; 16]].concat(), ..unlink };
+    held("18", "Btree/UNLINK_PAGE", &unlink, &left_right_next, &[]);
+    held("13", "Btree/UNLINK_PAGE", &unlink, &[], &left_right_next);
+    let root = |level: u16| {
+        let record = blocks(rec(BTREE, 0xA0, &[7, 0, level, 0]), &[8, 0, 40]);
+        entries(making(record, &[0, 2]))
+    };
+    held("15", "Btree/NEWROOT", &root(1), &[(0, 1)], &[(0, 2), (1, 2)]);
+    held("15", "Btree/NEWROOT", &root(0), &[], &[(0, 1)]);
+    let halfdead = making(blocks(rec(BTREE, 0xB0, &[1]), &[0, 0]), &[0]);
+    let halfdead = Rec { main: vec![1; 20], ..halfdead };
+    held("18", "Btree/MARK_PAGE_HALFDEAD", &halfdead, &[], &[(0, 1)]);
+    // No next page, a page of another relation, and one of another fork.
+    let with = |id: usize, block: fn(Block) -> Block| {
+        let mut record = leaf.clone();
+        record.blocks[id] = block(record.blocks[id]);
+        record
+    };
+    let mut none = with(0, |block| Block { number: 0, ..block });
+    none.blocks[2].number = 0;
+    held("17", "Btree/SPLIT_L", &none, &[], &[]);
+    let elsewhere = with(2, |block| Block { relation: Some([1663, 5, 16385]), ..block });
+    held("17", "Btree/SPLIT_L", &elsewhere, &[], &[(0, 2), (1, 2)]);
+    let unlogged = with(2, |block| Block { fork: 3, ..block });
+    held("17", "Btree/SPLIT_L", &unlogged, &[(0, 1)], &[(0, 2), (1, 2)]);
+}
+
+#[test]
+fn blocks_of_hash_that_are_held_at_once() {
+    let main = |bytes: &[u8], record: Rec| Rec { main: bytes.to_vec(), ..record };
+    let add = making(blocks(rec(HASH, 0x30, &[]), &[4, 0, 4, 0, 4]), &[0, 3]);
+    let add = with_its_payload(main(&[0, 0, 1], add));
+    held("15", "Hash/ADD_OVFL_PAGE", &add, &[(0, 1)], &[(0, 2), (1, 4)]);
+    let allocate = main(&[0; 9], making(blocks(rec(HASH, 0x40, &[]), &[0; 3]), &[1]));
+    held("10", "Hash/SPLIT_ALLOCATE_PAGE", &allocate, &[(0, 1)], &[(0, 2), (1, 2)]);
+    // is_prim_bucket_same_wrt: then block 0 is not read.
+    let moved = |is_primary| main(&[0, 0, is_primary], blocks(rec(HASH, 0x70, &[]), &[0; 3]));
+    held("12", "Hash/MOVE_PAGE_CONTENTS", &moved(0), &[(0, 1), (0, 2), (1, 2)], &[]);
+    held("12", "Hash/MOVE_PAGE_CONTENTS", &moved(1), &[(1, 2)], &[(0, 1), (0, 2)]);
+    let squeezed = |is_before: u16| {
+        let main = [0, 0, 0, 0, 0, is_before << 8];
+        with_its_payload(blocks(rec(HASH, 0x80, &main), &[0, 0, 0, 0, 0, 4]))
+    };
+    let pairs = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4)];
+    held("16", "Hash/SQUEEZE_PAGE", &squeezed(0), &pairs, &[(2, 3), (3, 4), (0, 5), (1, 5)]);
+    // Nothing is written to block 1.
+    held("17", "Hash/SQUEEZE_PAGE", &squeezed(0), &[(0, 2), (0, 3)], &[(0, 1), (1, 2), (1, 4)]);
+    held("17", "Hash/SQUEEZE_PAGE", &squeezed(1), &[(0, 1), (1, 2), (1, 4)], &[(0, 3), (1, 3)]);
+    let delete = |is_primary: u16| blocks(rec(HASH, 0x90, &[is_primary << 8]), &[0, 0]);
+    held("18", "Hash/DELETE", &delete(0), &[(0, 1)], &[]);
+    held("18", "Hash/DELETE", &delete(1), &[], &[(0, 1)]);
+    held("18", "Hash/INSERT", &blocks(rec(HASH, 0x20, &[1]), &[8, 0]), &[], &[(0, 1)]);
+}
+
+#[test]
+fn blocks_of_other_indexes_that_are_held_at_once() {
+    let three = [(0, 1), (0, 2), (1, 2)];
+    let create = making(blocks(rec(GIN, 0x00, &[]), &[0, 0]), &[0, 1]);
+    held("11", "Gin/CREATE_INDEX", &create, &[(0, 1)], &[]);
+    let images = (0..3).map(|id| page(id).image(Image::WHOLE));
+    let split = images.fold(rec(GIN, 0x30, &[]), |record, block| record.block(block));
+    let mut split = Rec { main: vec![0; 26], ..with_its_payload(split) };
+    split.main[24] = 0x06;
+    held("18", "Gin/SPLIT", &split, &three, &[]);
+    held("9.5", "Gin/DELETE_PAGE", &blocks(rec(GIN, 0x50, &[0; 6]), &[0; 3]), &three, &[]);
+    let meta = |tail: u16| {
+        let mut main = vec![0; 42];
+        (main[36], main[37]) = (tail, if tail == u16::MAX { tail } else { 0 });
+        making(blocks(rec(GIN, 0x60, &main), &[0, 0]), &[0])
+    };
+    held("13", "Gin/UPDATE_META_PAGE", &meta(5), &[(0, 1)], &[]);
+    held("13", "Gin/UPDATE_META_PAGE", &meta(u16::MAX), &[], &[(0, 1)]);
+    let list = making(blocks(rec(GIN, 0x80, &[0; 30]), &[0; 3]), &[0, 1, 2]);
+    let mut list = Rec { main: list.main, ..list };
+    list.main[56] = 2;
+    held("14", "Gin/DELETE_LISTPAGE", &list, &[(0, 1), (0, 2)], &[(1, 2)]);
+    let update = entries(blocks(rec(GIST, 0x00, &[0, 1]), &[8, 0]));
+    held("9.6", "Gist/PAGE_UPDATE", &update, &[(0, 1)], &[]);
+    let mut split = with_its_payload(blocks(rec(GIST, 0x30, &[0; 11]), &[0, 4, 4, 4]));
+    split.main[18] = 3;
+    let split = making(split, &[1, 2, 3]);
+    held("18", "Gist/PAGE_SPLIT", &split, &[(0, 1), (1, 2), (1, 3)], &[(0, 2), (2, 3)]);
+    let delete = blocks(rec(GIST, 0x60, &[0, 0, 0, 0, 1]), &[0, 0]);
+    held("12", "Gist/PAGE_DELETE", &delete, &[(0, 1)], &[]);
+    // No rows are moved; an inner entry of 8 bytes at offset number 1.
+    let mut pick = blocks(rec(SPGIST, 0x50, &[0; 18]), &[0; 4]);
+    (pick.main[8], pick.main[32]) = (1, 8);
+    held("17", "SPGist/PICKSPLIT", &pick, &three, &[(0, 3), (1, 3), (2, 3)]);
+    let update = blocks(rec(BRIN, 0x20, &[1, 0, 0, 0, 128, 0, 1]), &[8, 0, 0]);
+    held("15", "BRIN/UPDATE", &with_its_payload(update), &[(0, 2), (1, 2)], &[(0, 1)]);
+    let extend = making(blocks(rec(BRIN, 0x40, &[0, 0]), &[0, 0]), &[1]);
+    held("15", "BRIN/REVMAP_EXTEND", &extend, &[(0, 1)], &[]);
+    held("9.6", "Generic/Generic", &blocks(rec(GENERIC, 0x00, &[]), &[0; 3]), &three, &[]);
+}
+
+#[test]
+fn blocks_that_may_be_the_same_page() {
+    let update = with_its_payload(blocks(rec(HEAP, 0x20, &update(0)), &[5, 0]));
+    held("17", "Heap/UPDATE", &update, &[], &[(0, 1)]);
+    let images = (0..3).map(|id| page(id).image(Image::WHOLE));
+    let images = images.fold(rec(XLOG, 0xB0, &[]), |record, block| record.block(block));
+    held("17", "XLOG/FPI", &with_its_payload(images), &[], &[(0, 1), (1, 2)]);
+    let leaf = blocks(rec(SPGIST, 0x10, &[0, 1, 0, 1, 0, 12 << 2, 0, 0, 0, 0, 0]), &[0, 0]);
+    held("17", "SPGist/ADD_LEAF", &leaf, &[], &[(0, 1)]);
+    let entry = shorts(&[1, 0, 0, 0, 0, 8]);
+    let insert = blocks(rec(GIN, 0x20, &[0; 5]), &[12, 0]);
+    held("17", "Gin/INSERT", &holding(insert, entry), &[], &[(0, 1)]);
+}
+
 /// The image of the root of a GIN index that is split.
 #[test]
 fn an_image_of_a_root_that_is_split() {
@@ -315,7 +473,7 @@ fn an_image_of_a_root_that_is_split() {
         let mut main = vec![0; 13];
         main[12] = flags;
         let block = |id: usize| {
-            let block = Block::new(id as u8);
+            let block = page(id as u8);
             if id < images { block.image(Image::WHOLE) } else { block }
         };
         let record = rec(GIN, 0x30, &main);

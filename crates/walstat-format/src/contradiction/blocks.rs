@@ -6,7 +6,7 @@
 //! A block that redo may leave alone, for a reason that does not stand here, is not judged.
 
 use super::by_type::{Row, Table};
-use super::number::{Number, bit, byte, half, whole};
+use super::number::{Number, bit, block, byte, half, whole};
 use crate::block::BlockRef;
 use crate::payload::brin::opcode as brin;
 use crate::payload::btree::opcode as btree;
@@ -33,8 +33,12 @@ enum Taken {
     MadeIf(Number),
     /// Read where this is not 0.
     ReadIf(Number),
+    /// Read where one of these is not 0.
+    ReadIfAny(&'static [Number]),
     /// Read where this is 0.
     ReadUnless(Number),
+    /// Read where it is not block 0 of its fork, which stands for none (`P_NONE`).
+    ReadIfSome,
     /// Made anew where its id is this or less.
     MadeUpTo(Number),
     /// Read where there is an image of it.
@@ -48,8 +52,8 @@ enum Taken {
 }
 
 use Taken::{
-    Made as M, MadeIf, MadeUnless, MadeUpTo, NewPage, OldPage, Read as R, ReadIf, ReadIfImage,
-    ReadUnless, Unsaid as U,
+    Made as M, MadeIf, MadeUnless, MadeUpTo, NewPage, OldPage, Read as R, ReadIf, ReadIfAny,
+    ReadIfImage, ReadIfSome, ReadUnless, Unsaid as U,
 };
 
 /// The blocks of a type, in the order of their ids.
@@ -80,15 +84,25 @@ const SPLIT_CLEANUP: u8 = 0xA0;
 /// `GIN_INSERT_ISLEAF` and `GIN_SPLIT_ROOT`
 const IS_LEAF: u8 = 0x02;
 const IS_ROOT: u8 = 0x04;
-/// A split of a B-tree page: the left one, the right one, the one after it; the child below, whose split this
-/// ends, at other levels than 0.
-const SPLIT: &[Taken] = &[R, M, R, ReadIf(whole(0))];
+/// A split of a B-tree page: the left one, the right one, the one after it if there is one; the child below,
+/// whose split this ends, at other levels than 0.
+const SPLIT: &[Taken] = &[R, M, ReadIfSome, ReadIf(whole(0))];
 /// The page itself, its left sibling if there is one, its right one; the leaf, the metapage.
 const UNLINK: &[Taken] = &[M, ReadIf(whole(0)), R, M];
 const UNLINK_META: &[Taken] = &[M, ReadIf(whole(0)), R, M, M];
+/// What is freed of a hash index, from 17 on.
+const SQUEEZE: &[Taken] = &[
+    ReadUnless(byte(10)),
+    ReadIfAny(&[byte(10), half(8), byte(11)]),
+    R,
+    ReadUnless(byte(11)),
+    R,
+    R,
+    R,
+];
 
 /// What redo does with the blocks of each type.
-pub(super) static BLOCKS: Table<Blocks, 86> = Table::new([
+pub(super) static BLOCKS: Table<Blocks, 87> = Table::new([
     row(XLOG, xlog::FPI_FOR_HINT, &[R]),
     since(Release::V15, and_others(ReadIfImage, row(XLOG, xlog::FPI_FOR_HINT, &[]))),
     row(XLOG, xlog::FPI, &[R]),
@@ -139,12 +153,10 @@ pub(super) static BLOCKS: Table<Blocks, 86> = Table::new([
     // The bucket's first page, where that is another one than the one written to
     // (is_prim_bucket_same_wrt, is_primary_bucket_page).
     row(HASH, hash::MOVE_PAGE_CONTENTS, &[ReadUnless(byte(2)), R, R]),
-    // From 17 on the page written to may be left alone, where it is not the bucket's first one.
-    row(
-        HASH,
-        hash::SQUEEZE_PAGE,
-        &[ReadUnless(byte(10)), ReadIf(byte(10)), R, ReadUnless(byte(11)), R, R, R],
-    ),
+    // From 17 on the page written to is left alone, where it is not the bucket's first one, no entries are
+    // moved, and the freed page does not follow on it (is_prev_bucket_same_wrt).
+    row(HASH, hash::SQUEEZE_PAGE, &[ReadUnless(byte(10)), R, R, ReadUnless(byte(11)), R, R, R]),
+    since(Release::V17, row(HASH, hash::SQUEEZE_PAGE, SQUEEZE)),
     row(HASH, hash::DELETE, &[ReadUnless(byte(1)), R]),
     row(HASH, SPLIT_CLEANUP, &[R]),
     row(HASH, hash::UPDATE_META_PAGE, &[R]),
@@ -156,7 +168,7 @@ pub(super) static BLOCKS: Table<Blocks, 86> = Table::new([
     row(GIN, gin::VACUUM_PAGE, &[R]),
     row(GIN, gin::DELETE_PAGE, &[R, R, R]),
     // The tail of the list is read if there are rows, or if there was another one before.
-    row(GIN, gin::UPDATE_META_PAGE, &[M, ReadIf(whole(80))]),
+    row(GIN, gin::UPDATE_META_PAGE, &[M, ReadIfAny(&[whole(80), block(72)])]),
     row(GIN, gin::INSERT_LISTPAGE, &[M]),
     and_others(MadeUpTo(whole(56)), row(GIN, gin::DELETE_LISTPAGE, &[M])),
     row(GIN, gin::VACUUM_DATA_LEAF_PAGE, &[R]),
@@ -213,6 +225,10 @@ impl Blocks {
             M => Some(true),
             MadeIf(number) => is_not_0(number),
             ReadIf(number) => is_not_0(number)?.then_some(false),
+            ReadIfAny(numbers) => {
+                numbers.iter().any(|it| is_not_0(*it) == Some(true)).then_some(false)
+            }
+            ReadIfSome => (block.block != 0).then_some(false),
             ReadUnless(number) => (!is_not_0(number)?).then_some(false),
             MadeUpTo(number) => {
                 let count = number.of(main()?)?.cast_signed();
@@ -235,6 +251,16 @@ impl Blocks {
         self.is_made(record, block, main).is_some_and(|is_made| is_made != block.will_init)
     }
 
+    /// Whether redo takes a block: makes it anew, or reads it.
+    pub(super) fn is_taken<'m>(
+        &self,
+        record: &Record<'_>,
+        block: &BlockRef,
+        main: impl Fn() -> Option<&'m [u8]>,
+    ) -> bool {
+        self.is_made(record, block, main).is_some()
+    }
+
     /// The ids of blocks that redo takes for what the main data say.
     pub(super) fn asked_for<'m>(
         &self,
@@ -249,6 +275,7 @@ impl Blocks {
         let others = (1..=last as u8).skip(self.blocks.len().saturating_sub(1));
         let is_asked = move |taken: &Taken| match *taken {
             ReadIf(number) => number_of(number).is_some_and(|it| it != 0),
+            ReadIfAny(numbers) => numbers.iter().any(|it| number_of(*it).is_some_and(|it| it != 0)),
             ReadUnless(number) | MadeUnless(number, _) => number_of(number) == Some(0),
             _ => false,
         };
@@ -260,7 +287,7 @@ impl Blocks {
     pub(super) const fn usual_mark(&self) -> Option<bool> {
         let mut id = 0;
         while id < self.blocks.len() {
-            if let ReadIf(_) | ReadUnless(_) | MadeUnless(..) = self.blocks[id] {
+            if let ReadIf(_) | ReadIfAny(_) | ReadUnless(_) | MadeUnless(..) = self.blocks[id] {
                 return None;
             }
             id += 1;

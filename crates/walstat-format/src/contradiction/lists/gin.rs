@@ -8,8 +8,6 @@ use crate::record::Record;
 
 /// Bytes of an entry of an inner page of rows, after its place (`PostingItem`).
 const POSTING_ITEM_BYTES: usize = 10;
-/// No page (`InvalidBlockNumber`).
-const NO_BLOCK: u32 = u32::MAX;
 
 pub(super) fn checked(record: &Record<'_>, main: &[u8]) -> Checked {
     match record.header.rmgr_info() {
@@ -61,11 +59,6 @@ fn entries(count: i32, data: &[u8]) -> Checked {
 
 fn update_meta(record: &Record<'_>, main: &[u8]) -> Checked {
     let tuples = whole(UpdateMeta::parse(main))?.tuples.cast_signed();
-    let has_tail = record.blocks().any(|block| block.id == 1);
-    let tail_before: u32 = whole(at(main, 72))?;
-    if tail_before != NO_BLOCK && !has_tail {
-        return Err(Contradiction::Block(1, BlockFault::None));
-    }
     let data = redone(record, 1).filter(|_| tuples > 0);
     let checked = data.map_or(Ok(()), |data| entries(tuples, &data));
     checked.map_err(|_| Contradiction::Block(1, BlockFault::Data))
