@@ -165,6 +165,14 @@ fn only_padding_may_stand_behind_a_stream() {
         let (plain, _) = fails(codec, &packed, ErrorKind::InvalidData);
         assert!(plain == text(), "{}: the good bytes come first", codec.name());
     }
+    // To bzip2 also what begins as a stream and is none; not one that is cut off.
+    let with = |behind: &[u8]| [&sample("text.bz2"), behind].concat();
+    for behind in [&b"B\x80"[..], b"BZh0", b"BZx and BZh9"] {
+        decodes_to(Codec::Bzip2, &with(behind), &text());
+    }
+    for behind in [&b"B"[..], b"BZh9", &sample("text.bz2")[..20]] {
+        fails(Codec::Bzip2, &with(behind), ErrorKind::UnexpectedEof);
+    }
 }
 
 #[test]

@@ -33,17 +33,15 @@ pub struct Contradictions {
 }
 
 impl Contradictions {
-    /// Whether nothing can be wrong with a record, nor does it tell anything of others.
+    /// Takes note of a record that nothing can be wrong with, and that tells nothing of others but its own
+    /// id; of another one it does not, and says `false`.
     #[inline(always)]
-    pub(super) fn is_usual(&self, record: &Record<'_>) -> bool {
-        self.newest_xid.is_no_newer(record.header.xid) && !may_contradict(record)
+    pub(super) fn is_usual(&mut self, record: &Record<'_>) -> bool {
+        self.newest_xid.see(record);
+        !may_contradict(record)
     }
 
     fn look_into(&mut self, record: &Record<'_>) {
-        self.newest_xid.see(record);
-        if !may_contradict(record) {
-            return;
-        }
         if let Some(what) = contradiction(record) {
             self.add(Contradicting { lsn: record.lsn, record: record.record_type(), what });
         }

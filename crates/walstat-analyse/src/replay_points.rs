@@ -48,6 +48,13 @@ pub struct ReplayPoints {
     stretch_end: Lsn,
 }
 
+/// Notes when a transaction ended, of a record of one. A call of its own, so that the loop over all records
+/// keeps its registers.
+#[inline(never)]
+fn end_time(info: u8, main_data: &[u8], time: &mut Option<Time>) {
+    *time = xact::end_time(info, main_data).or(*time);
+}
+
 /// Whether a record from `lsn` to `end`, after one from `previous` to `last`, is the first of its stretch.
 fn is_next(last: Lsn, end: Lsn, previous: Lsn, lsn: Lsn) -> bool {
     let differ = ((last.0 - 1) ^ (end.0 - 1)) | (previous.0 ^ lsn.0);
@@ -100,18 +107,25 @@ impl Observe for ReplayPoints {
 }
 
 impl ReplayPoints {
-    /// Takes note of a record that changes nothing but how far replay has come; of another one it does not,
-    /// and says `false`.
+    /// Takes note of a record that changes nothing but how far replay has come, and when; of another one it
+    /// does not, and says `false`.
     #[inline(always)]
     pub(super) fn moves_on(&mut self, record: &Record<'_>) -> bool {
-        let is_replay_state = [TRANSACTION, XLOG].contains(&record.header.rmgr);
-        match &mut self.last {
-            Some(last) if !is_replay_state && record.end <= self.stretch_end => {
-                last.end = Lsn((record.end.0 + 7) & !7);
-                true
+        let header = &record.header;
+        let Some(last) = self.last.as_mut().filter(|_| record.end <= self.stretch_end) else {
+            return false;
+        };
+        match header.rmgr {
+            XLOG => return false,
+            TRANSACTION if xact::ends_alone(header.info).is_none() => return false,
+            TRANSACTION => {
+                end_time(header.info, record.main_data_start(), &mut self.time);
+                last.time = self.time;
             }
-            _ => false,
+            _ => {}
         }
+        last.end = Lsn((record.end.0 + 7) & !7);
+        true
     }
 
     /// Takes note of a record that changes more than how far replay has come, or is the first of its stretch.
@@ -119,8 +133,7 @@ impl ReplayPoints {
         let header = &record.header;
         let end = record.end.aligned();
         if header.rmgr == TRANSACTION {
-            let time = xact::end_time(header.info, record.main_data_start());
-            self.time = time.or(self.time);
+            end_time(header.info, record.main_data_start(), &mut self.time);
         }
         let next = |last: ReplayPoint| is_next(last.end, end, header.previous, record.lsn);
         let is_end = may_end_recovery(header) && self.ends.takes(record.lsn);

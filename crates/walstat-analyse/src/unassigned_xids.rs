@@ -48,22 +48,24 @@ pub(super) struct NewestXid {
 }
 
 impl NewestXid {
-    /// Whether an id is not newer than the newest one, or none of a transaction.
-    #[inline(always)]
-    pub(super) fn is_no_newer(&self, xid: u32) -> bool {
-        let is_known = self.newest.is_some_and(|newest| !follows(xid, newest.xid));
-        is_known || xid < FIRST_NORMAL_XID
-    }
-
     /// Takes note of the id of a record, where it is newer than the newest one.
+    #[inline(always)]
     pub(super) fn see(&mut self, record: &Record<'_>) {
         self.take(record.header.xid, record);
     }
 
+    #[inline(always)]
     fn take(&mut self, xid: u32, record: &Record<'_>) {
-        if !self.is_no_newer(xid) {
+        if self.newest.is_none_or(|newest| follows(xid, newest.xid)) {
+            self.set(xid, record.lsn, record.record_type());
+        }
+    }
+
+    /// A call of its own, so that the loop over all records keeps its registers.
+    #[inline(never)]
+    fn set(&mut self, xid: u32, lsn: Lsn, record: RecordType) {
+        if xid >= FIRST_NORMAL_XID {
             let before = self.newest.map(|newest| newest.xid);
-            let (lsn, record) = (record.lsn, record.record_type());
             self.newest = Some(Newest { xid, lsn, record, before });
         }
     }

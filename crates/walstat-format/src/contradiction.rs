@@ -18,7 +18,7 @@ mod usual;
 use crate::cursor::at;
 use crate::payload::xlog;
 use crate::record::Record;
-use crate::rmgr::{RecordType, XLOG};
+use crate::rmgr::{RecordType, TRANSACTION, XLOG};
 use blocks::BLOCKS;
 use data::DATA;
 use lengths::LENGTHS;
@@ -81,7 +81,9 @@ pub enum BlockFault {
 pub fn has_fixed_length(record: RecordType) -> bool {
     let parsed = [xlog::CHECKPOINT_SHUTDOWN, xlog::CHECKPOINT_ONLINE, xlog::OVERWRITE_CONTRECORD];
     let (rmgr, info) = (record.rmgr, record.info());
-    rmgr == XLOG && parsed.contains(&info) || LENGTHS.has(rmgr, info)
+    // The end of a transaction has lists as well, as what vacuum does to a page.
+    let has_lists = rmgr == TRANSACTION || usual::look(rmgr, info) == Look::ListsIfRedone;
+    rmgr == XLOG && parsed.contains(&info) || !has_lists && LENGTHS.has(rmgr, info)
 }
 
 /// In `xl_info`: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`, from 10 on).
@@ -149,7 +151,7 @@ fn in_main_data<'m>(
         // Beside an image redo does not look at them, unless the page is made anew.
         Look::Offsets([first, _]) if record.parts.fpi_count > 0 && first.most > 1 => None,
         Look::Offsets(places) => wrong_offset(main()?, places),
-        Look::Lists => lists::wrong(record, main()?),
+        Look::Lists | Look::ListsIfRedone => lists::wrong(record, main()?),
     }
 }
 

@@ -247,6 +247,11 @@ fn offset_numbers_of_each_index() {
     let insert = |place| with_its_payload(insert(place));
     let into_leaf = |place: u16| with_its_payload(blocks(rec(BTREE, 0x00, &[place]), &[16]));
     let into_bucket = |place: u16| with_its_payload(blocks(rec(HASH, 0x20, &[place]), &[16, 0]));
+    let dedup = |numbers: &[u16]| {
+        let data = shorts(numbers);
+        let record = rec(BTREE, 0x60, &[numbers.len() as u16 / 2]);
+        holding(blocks(record, &[data.len() as u16]), data)
+    };
     let no_page = |number: u16| Some(format!("offset number {number}, which no page has"));
     let order = || Some("numbers in another order, or twice".to_owned());
     let rows = [
@@ -268,12 +273,33 @@ fn offset_numbers_of_each_index() {
         (moved(&[1, 0]), no_page(0)),
         (insert(1), None),
         (insert(2), Some("offset number 2".to_owned())),
+        (dedup(&[2, 3, 5, 2]), None),
+        (dedup(&[2, 3, 65535, 2]), no_page(65535)),
+        (dedup(&[0, 3, 5, 2]), no_page(0)),
         // An entry goes wherever there is room.
         (into_leaf(65535), None),
         (into_bucket(65535), None),
     ];
     for (record, found) in rows {
         assert_eq!(told("17", &record).map(|(_, found)| found), found, "{record:?}");
+    }
+}
+
+/// What extensions change of a page: where, how many bytes, and these.
+#[test]
+fn fragments_lie_in_the_page() {
+    let change = |data: &[u16]| {
+        let block = Block::new(0).data(data.len() as u16 * 2);
+        holding(rec(GENERIC, 0x00, &[]).block(block), shorts(data))
+    };
+    let beyond = Some("fewer".to_owned());
+    for (data, found) in [
+        (&[24, 4, 7, 7, 8190, 2, 7][..], None),
+        (&[24, 4, 7, 7, 65535, 2, 7], beyond.clone()),
+        (&[24, 4, 7, 7, 100, 4, 7], beyond),
+    ] {
+        let told = told("17", &change(data)).map(|(_, found)| found);
+        assert_eq!(told, found, "{data:?}");
     }
 }
 

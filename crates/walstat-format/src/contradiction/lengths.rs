@@ -3,10 +3,10 @@
 //! image, or only as a hot standby, is not here.
 
 use super::by_type::{Row, Table};
-use crate::payload::{brin, btree, gin, gist, hash, heap, heap2, spgist, xlog};
+use crate::payload::{brin, btree, gin, gist, hash, heap, heap2, spgist, xact, xlog};
 use crate::rmgr::{
     BRIN, BTREE, CLOG, COMMIT_TS, DATABASE, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT,
-    REPLICATION_ORIGIN, SEQUENCE, SPGIST, STORAGE, TABLESPACE, XLOG,
+    REPLICATION_ORIGIN, SEQUENCE, SPGIST, STORAGE, TABLESPACE, TRANSACTION, XLOG,
 };
 use crate::version::Release;
 
@@ -25,7 +25,7 @@ const V18: Option<Release> = Some(Release::V18);
 const V19: Option<Release> = Some(Release::V19);
 
 /// How many bytes redo of each type reads at least. 0: another structure, or a list.
-pub(super) static LENGTHS: Table<u32, 86> = Table::new([
+pub(super) static LENGTHS: Table<u32, 90> = Table::new([
     // Oid, XLogRecPtr, xl_parameter_change, bool, xl_end_of_recovery
     row(XLOG, xlog::NEXTOID, V9_5, 4),
     row(XLOG, xlog::BACKUP_END, V9_5, 8),
@@ -33,6 +33,9 @@ pub(super) static LENGTHS: Table<u32, 86> = Table::new([
     row(XLOG, xlog::PARAMETER_CHANGE, V12, 28),
     row(XLOG, xlog::FPW_CHANGE, V9_5, 1),
     row(XLOG, xlog::END_OF_RECOVERY, V9_5, 16),
+    // TimestampTz
+    row(TRANSACTION, xact::COMMIT, V9_5, 8),
+    row(TRANSACTION, xact::ABORT, V9_5, 8),
     // xl_smgr_create, xl_smgr_truncate
     row(STORAGE, 0x10, V9_5, 16),
     row(STORAGE, 0x20, V9_5, 16),
@@ -72,7 +75,9 @@ pub(super) static LENGTHS: Table<u32, 86> = Table::new([
     // xl_seq_rec, xl_heap_rewrite_mapping
     row(SEQUENCE, 0x00, V9_5, 12),
     row(HEAP2, 0x00, V9_5, 40),
-    // xl_heap_visible, xl_heap_lock_updated
+    // xl_heap_clean, later xl_heap_prune; xl_heap_visible, xl_heap_lock_updated
+    row(HEAP2, heap2::PRUNES[0], V9_5, 8),
+    row(HEAP2, heap2::PRUNES[0], V17, 2),
     row(HEAP2, heap2::VISIBLE, V9_5, 4),
     row(HEAP2, heap2::VISIBLE, V9_6, 5),
     row(HEAP2, heap2::LOCK_UPDATED, V9_5, 7),

@@ -2,6 +2,7 @@
 
 mod brin;
 mod btree;
+mod generic;
 mod gin;
 mod gist;
 mod hash;
@@ -20,8 +21,8 @@ use crate::payload::xlog::{self, OverwriteContrecord};
 use crate::payload::{relmap, rmgr_info};
 use crate::record::Record;
 use crate::rmgr::{
-    BRIN, BTREE, DATABASE, GIN, GIST, HASH, HEAP2, MULTIXACT, RELMAP, SPGIST, STANDBY, STORAGE,
-    TABLESPACE, TRANSACTION, XLOG,
+    BRIN, BTREE, DATABASE, GENERIC, GIN, GIST, HASH, HEAP2, MULTIXACT, RELMAP, SPGIST, STANDBY,
+    STORAGE, TABLESPACE, TRANSACTION, XLOG,
 };
 use crate::version::{Release, Version};
 use std::borrow::Cow;
@@ -96,6 +97,7 @@ pub(super) fn wrong(record: &Record<'_>, main: &[u8]) -> Option<Contradiction> {
         GIST => gist::checked(record, main),
         SPGIST => spgist::checked(record, main),
         BRIN => brin::checked(record, main),
+        GENERIC => generic::checked(record),
         STORAGE => fork(main),
         rmgr => {
             let is_whole = is_whole(rmgr, record.header.info, main, record.version);

@@ -23,8 +23,8 @@ use crate::payload::{heap, multixact, relmap, standby, xact, xlog};
 use crate::record::Record;
 use crate::record_header::RECORD_HEADER_BYTES;
 use crate::rmgr::{
-    BRIN, BTREE, DATABASE, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, SPGIST, STANDBY,
-    STORAGE, TABLESPACE, TRANSACTION, XLOG,
+    BRIN, BTREE, DATABASE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, SPGIST,
+    STANDBY, STORAGE, TABLESPACE, TRANSACTION, XLOG,
 };
 
 /// What of the main data of a type is looked at, beside how long they are.
@@ -37,8 +37,10 @@ pub(super) enum Look {
     Offsets([Place; 2]),
     /// Lists, and structures of a length of their own.
     Lists,
+    /// Lists that are read only of a page that is not restored from an image.
+    ListsIfRedone,
 }
-use Look::{Lists, Offsets};
+use Look::{Lists, ListsIfRedone, Offsets};
 
 /// Where in the main data an offset number lies, and the least and the most that it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,12 +70,13 @@ const fn first(at: u8) -> Place {
     Place { at, least: 0, most: 1 }
 }
 
-const LOOKED_AT: [(u8, u8, Look); 69] = [
+const LOOKED_AT: [(u8, u8, Look); 70] = [
     (XLOG, xlog::CHECKPOINT_SHUTDOWN, Lists),
     (XLOG, xlog::CHECKPOINT_ONLINE, Lists),
     (XLOG, xlog::OVERWRITE_CONTRECORD, Lists),
-    (TRANSACTION, xact::COMMIT, Lists),
-    (TRANSACTION, xact::ABORT, Lists),
+    // Without it nothing but a time.
+    (TRANSACTION, xact::COMMIT | xact::HAS_INFO, Lists),
+    (TRANSACTION, xact::ABORT | xact::HAS_INFO, Lists),
     (TRANSACTION, xact::COMMIT_PREPARED, Lists),
     (TRANSACTION, xact::ABORT_PREPARED, Lists),
     (TRANSACTION, xact::PREPARE, Lists),
@@ -88,7 +91,7 @@ const LOOKED_AT: [(u8, u8, Look); 69] = [
     (STANDBY, standby::LOCK, Lists),
     (STANDBY, standby::RUNNING_XACTS, Lists),
     (STANDBY, standby::INVALIDATIONS, Lists),
-    (HEAP2, PRUNES[0], Lists),
+    (HEAP2, PRUNES[0], ListsIfRedone),
     (HEAP2, PRUNES[1], Lists),
     (HEAP2, PRUNES[2], Lists),
     (HEAP2, heap2::MULTI_INSERT, Lists),
@@ -138,6 +141,7 @@ const LOOKED_AT: [(u8, u8, Look); 69] = [
     (BRIN, brin::UPDATE, Lists),
     (BRIN, brin::SAMEPAGE_UPDATE, Lists),
     (BRIN, brin::DESUMMARIZE, Lists),
+    (GENERIC, 0x00, Lists),
 ];
 
 /// What of the main data of a type is looked at.
@@ -248,6 +252,7 @@ impl Usual {
             Look::Offsets([first, second]) if first.most >= OFFSET_MAX => {
                 Usual { offsets: [first.at, second.at], ..self }
             }
+            Look::ListsIfRedone => Usual { closer: Closer::Unusual, ..self.with_image() },
             Look::Offsets(_) | Look::Lists => Usual { closer: Closer::All, ..self },
         }
     }

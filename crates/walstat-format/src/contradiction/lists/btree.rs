@@ -23,7 +23,11 @@ pub(super) fn checked(record: &Record<'_>, main: &[u8]) -> Checked {
         }
         opcode::SPLIT_R_OR_DEDUP if has_posting_lists => {
             let data = redone(record, 0);
-            whole(Dedup::parse(main, data.as_deref())).map(|_| ())
+            let intervals = whole(Dedup::parse(main, data.as_deref()))?.intervals;
+            // An interval that is not found leaves the page without the room that later entries take.
+            intervals.iter().try_for_each(|(first, entries)| {
+                is_possible(first, 1).and_then(|()| is_possible(entries, 1))
+            })
         }
         opcode::SPLIT_L_OR_INSERT_POST if has_posting_lists => Ok(()),
         opcode::NEWROOT => entries(record, 0),

@@ -69,11 +69,17 @@ impl Engine for Gzip {
     }
 }
 
-pub(super) struct Bzip2(bzip2::Decompress);
+pub(super) struct Bzip2 {
+    decompress: bzip2::Decompress,
+    /// A stream was read before this one.
+    is_later: bool,
+    /// What follows the streams begins as one does, and is none.
+    is_over: bool,
+}
 
 impl Bzip2 {
     pub(super) fn new() -> Self {
-        Bzip2(bzip2::Decompress::new(false))
+        Bzip2 { decompress: bzip2::Decompress::new(false), is_later: false, is_over: false }
     }
 }
 
@@ -81,24 +87,28 @@ impl Engine for Bzip2 {
     const NAME: &'static str = "bzip2";
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
-        let before = (self.0.total_in(), self.0.total_out());
-        let state = match self.0.decompress(input, output) {
+        let before = (self.decompress.total_in(), self.decompress.total_out());
+        let state = match self.decompress.decompress(input, output) {
             Ok(bzip2::Status::StreamEnd) => Ok(StreamState::Ended),
             Ok(bzip2::Status::MemNeeded) => Err(StreamFault::out_of_memory(Self::NAME)),
             Ok(_) => Ok(StreamState::Going),
+            Err(bzip2::Error::DataMagic) if self.is_later => {
+                self.is_over = true;
+                Ok(StreamState::Ended)
+            }
             Err(bzip2::Error::DataMagic) => {
                 Err(StreamFault::bad("bzip2: not the start of a stream"))
             }
             Err(_) => Err(StreamFault::bad("bzip2: damaged block or checksum mismatch")),
         };
-        let after = (self.0.total_in(), self.0.total_out());
+        let after = (self.decompress.total_in(), self.decompress.total_out());
         step(before, after, state)
     }
 
     fn next(&mut self, first: u8) -> io::Result<Next> {
         match first {
-            b'B' => {
-                *self = Bzip2::new();
+            b'B' if !self.is_over => {
+                *self = Bzip2 { is_later: true, ..Bzip2::new() };
                 Ok(Next::Stream)
             }
             // `bzip2 -d` says so and succeeds, where other tools fail.
