@@ -101,7 +101,9 @@ pub fn may_contradict(record: &Record<'_>) -> bool {
 pub fn contradiction(record: &Record<'_>) -> Option<Contradiction> {
     // Few records have to be asked for more than their blocks.
     let main = LazyCell::new(|| record.main_data());
-    in_blocks(record, || main.as_deref()).or_else(|| in_main_data(record, || main.as_deref()))
+    // Numbers lie in front, and that is at hand also where the rest is not.
+    let start = || main.as_deref().or_else(|| Some(record.main_data_start()));
+    in_blocks(record, start).or_else(|| in_main_data(record, || main.as_deref()))
 }
 
 /// What is wrong with its blocks, or with one that there is not.

@@ -10,8 +10,15 @@ use walstat_format::rmgr::{
 /// What `check` says of such a record among others; `None`: nothing, and the archive is sound.
 #[track_caller]
 fn told(release: &str, record: &Rec) -> Option<(String, String)> {
+    told_after(40, release, record)
+}
+
+/// The same after a record of so many bytes.
+#[track_caller]
+fn told_after(bytes: usize, release: &str, record: &Rec) -> Option<(String, String)> {
     let mut wal = Wal::new(Form::of(release), 5);
     wal.add(&Rec::begins(1, 1));
+    wal.add(&Rec::data(bytes));
     let lsn = wal.add(record);
     wal.add(&Rec::data(40));
     wal.switch();
@@ -476,6 +483,23 @@ fn blocks_of_other_indexes_that_are_held_at_once() {
     let extend = making(blocks(rec(BRIN, 0x40, &[0, 0]), &[0, 0]), &[1]);
     held("15", "BRIN/REVMAP_EXTEND", &extend, &[(0, 1)], &[]);
     held("9.6", "Generic/Generic", &blocks(rec(GENERIC, 0x00, &[]), &[0; 3]), &three, &[]);
+}
+
+/// Of a record of main data alone that crosses a page, the first 1,024 bytes are at hand.
+#[test]
+fn blocks_of_a_long_record_that_crosses_a_page() {
+    let mut pick = blocks(rec(SPGIST, 0x50, &[0; 1300]), &[0; 3]);
+    (pick.main[8], pick.main[32]) = (1, 8);
+    let mut same = pick.clone();
+    same.blocks[2].number = same.blocks[1].number;
+    for before in [40, 7700] {
+        assert_eq!(told_after(before, "9.6", &pick), None);
+        let (expected, _) = told_after(before, "9.6", &same).expect("the same page");
+        let name = "SPGist/PICKSPLIT";
+        let two =
+            format!("another page in block 2 than in block 1: redo of {name} holds both at once");
+        assert_eq!(expected, two);
+    }
 }
 
 #[test]
