@@ -29,7 +29,7 @@ pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, Str
             // Not what stands there: the name may lead to a file that is none of the reader's business.
             return Err(format!("something else in line {number}"));
         };
-        let is_after = ancestors.last().map_or(0, |last| last.timeline) < next.timeline;
+        let is_after = ancestors.last().is_none_or(|last| last.timeline < next.timeline);
         if !is_after || next.timeline >= timeline {
             return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
         }
@@ -39,10 +39,12 @@ pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, Str
         }
         ancestors.push(next);
     }
-    if ancestors.is_empty() {
-        return Err("no ancestor".to_owned());
+    match ancestors.last() {
+        None => Err("no ancestor".to_owned()),
+        // A server takes it, and finds nothing of that timeline.
+        Some(parent) if parent.timeline == 0 => Err("timeline 0 as the parent".to_owned()),
+        Some(_) => Ok(ancestors),
     }
-    Ok(ancestors)
 }
 
 /// A line as a server reads it: up to a zero byte, and without the blanks in front.

@@ -1,4 +1,5 @@
-//! What changes of pages, as extensions log it (`generic_redo` in `src/backend/access/transam/generic_xlog.c`).
+//! What changes of pages, as extensions log it (`generic_redo` in
+//! `src/backend/access/transam/generic_xlog.c`).
 
 use super::{Checked, redone};
 use crate::contradiction::{BlockFault, Contradiction};
