@@ -247,3 +247,27 @@ fn a_segment_under_an_older_timelines_name_has_none_missing_before_it() {
     told.sort();
     assert_eq!(told, [("missing_segment".to_owned(), right), ("page_timeline".to_owned(), wrong)]);
 }
+
+/// The timeline begins with the segment, of which only the header of the first page is left.
+#[test]
+fn where_the_first_segment_is_cut_to_its_header_the_history_is_not_blamed() {
+    let early = timeline_1(2, false);
+    let mut newer = promoted(&early, 1, 2);
+    write(&mut newer, 500);
+    newer.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&early, 0, folder);
+    store(&newer, early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    let first = format!("00000002{:016X}", early.at() / SEGMENT);
+    let whole = fs::read(folder.join(&first)).expect("the segment");
+    assert!(
+        early.at().is_multiple_of(SEGMENT) && told(&check(&["--as", "archive"], folder)).is_empty()
+    );
+    for bytes in [40, 41, 64, 200] {
+        put(folder, &first, &whole[..bytes]);
+        let told = told(&check(&["--as", "archive"], folder));
+        assert_eq!(told, [("truncated".to_owned(), first.clone())], "{bytes}");
+    }
+}

@@ -338,7 +338,9 @@ fn begins_there(
         let end = problem.lsn.map(|lsn| lsn.0.saturating_add(problem.skipped_bytes));
         problem.lsn.is_some_and(|lsn| lsn <= at) && end.is_some_and(|end| end >= at.0)
     });
-    if covered || outcome.observer.has_lost(at) || outcome.ending.lsn <= at {
+    // At the first byte of a page its header comes first.
+    let first = plan.geometry.first_byte(at);
+    if covered || outcome.observer.has_lost(first) || outcome.ending.lsn <= first {
         return Ok(false);
     }
     if let Some(segment) = file(plan, child, number)
