@@ -2,6 +2,7 @@
 
 use super::recovered::{SEGMENT, history, promoted, store, timeline_1, write};
 use super::{archive, check, is_green, is_red, put, segment, three, told};
+use crate::common::builder::Wal;
 use crate::common::record::Rec;
 use crate::support::fixtures::fixtures;
 use std::fs;
@@ -226,20 +227,26 @@ fn a_name_of_a_timeline_that_never_was_is_the_problem() {
     is_red("misnamed", archive(&files).path(), "page_timeline", "FFFFFFFF0000000000000008");
 }
 
+/// An archive of a timeline that ends where timeline 2 leaves it, and of that one, some segments long; and
+/// where that is.
+fn left_for_good(early: &Wal) -> (TempDir, u64) {
+    let mut newer = promoted(early, 1, 2);
+    write(&mut newer, 500);
+    newer.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    store(early, 0, directory.path());
+    store(&newer, early.at(), directory.path());
+    history(directory.path(), 2, &[(1, early.at())]);
+    (directory, early.at())
+}
+
 /// It is missing where it belongs, and under its wrong name it is one of the newer timeline: the older one
 /// never came so far.
 #[test]
 fn a_segment_under_an_older_timelines_name_has_none_missing_before_it() {
-    let early = timeline_1(2, true);
-    let mut newer = promoted(&early, 1, 2);
-    write(&mut newer, 500);
-    newer.switch();
-    let directory = tempfile::tempdir().expect("a directory");
+    let (directory, begin) = left_for_good(&timeline_1(2, true));
     let folder = directory.path();
-    store(&early, 0, folder);
-    store(&newer, early.at(), folder);
-    history(folder, 2, &[(1, early.at())]);
-    let number = early.at() / SEGMENT + 3;
+    let number = begin / SEGMENT + 3;
     let [right, wrong] = [2, 1].map(|timeline| format!("{timeline:08X}00000000{number:08X}"));
     fs::rename(folder.join(&right), folder.join(&wrong)).expect("renamed");
     let mut told = told(&check(&["--as", "archive"], folder));
@@ -251,20 +258,11 @@ fn a_segment_under_an_older_timelines_name_has_none_missing_before_it() {
 /// The timeline begins with the segment, of which only the header of the first page is left.
 #[test]
 fn where_the_first_segment_is_cut_to_its_header_the_history_is_not_blamed() {
-    let early = timeline_1(2, false);
-    let mut newer = promoted(&early, 1, 2);
-    write(&mut newer, 500);
-    newer.switch();
-    let directory = tempfile::tempdir().expect("a directory");
+    let (directory, begin) = left_for_good(&timeline_1(2, false));
     let folder = directory.path();
-    store(&early, 0, folder);
-    store(&newer, early.at(), folder);
-    history(folder, 2, &[(1, early.at())]);
-    let first = format!("00000002{:016X}", early.at() / SEGMENT);
+    let first = format!("00000002{:016X}", begin / SEGMENT);
     let whole = fs::read(folder.join(&first)).expect("the segment");
-    assert!(
-        early.at().is_multiple_of(SEGMENT) && told(&check(&["--as", "archive"], folder)).is_empty()
-    );
+    assert!(begin.is_multiple_of(SEGMENT) && told(&check(&["--as", "archive"], folder)).is_empty());
     for bytes in [40, 41, 64, 200] {
         put(folder, &first, &whole[..bytes]);
         let told = told(&check(&["--as", "archive"], folder));

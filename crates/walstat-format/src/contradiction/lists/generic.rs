@@ -4,10 +4,8 @@
 use super::{Checked, redone};
 use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::Cursor;
+use crate::page_size::MAX_PAGE_BYTES;
 use crate::record::Record;
-
-/// The longest data page, bytes.
-const PAGE_BYTES_MAX: u32 = 32_768;
 
 /// The fragments of each block, one behind the other: where in the page, how many bytes, and these.
 pub(super) fn checked(record: &Record<'_>) -> Checked {
@@ -15,7 +13,7 @@ pub(super) fn checked(record: &Record<'_>) -> Checked {
         let Some(data) = redone(record, block.id) else { continue };
         let mut fragments = Cursor::new(&data);
         while !fragments.rest().is_empty() {
-            let end = fragment_end(&mut fragments).filter(|end| *end <= PAGE_BYTES_MAX);
+            let end = fragment_end(&mut fragments).filter(|end| *end <= MAX_PAGE_BYTES);
             end.ok_or(Contradiction::Block(block.id, BlockFault::Data))?;
         }
     }
@@ -23,8 +21,8 @@ pub(super) fn checked(record: &Record<'_>) -> Checked {
 }
 
 /// Where in the page the next fragment ends.
-fn fragment_end(fragments: &mut Cursor<'_>) -> Option<u32> {
+fn fragment_end(fragments: &mut Cursor<'_>) -> Option<usize> {
     let (at, bytes): (u16, u16) = fragments.field()?;
     fragments.take(bytes.into())?;
-    Some(u32::from(at) + u32::from(bytes))
+    Some(usize::from(at) + usize::from(bytes))
 }
