@@ -269,3 +269,26 @@ fn where_the_first_segment_is_cut_to_its_header_the_history_is_not_blamed() {
         assert_eq!(told, [("truncated".to_owned(), first.clone())], "{bytes}");
     }
 }
+
+/// The record with which the timeline begins goes on in the next segment: its first one has only pages of the
+/// older timeline.
+#[test]
+fn of_a_timeline_that_begins_in_a_segments_last_bytes_the_history_alone_is_blamed() {
+    let mut early = timeline_1(4, true);
+    early.leave_in_segment(40);
+    let (directory, begin) = left_for_good(&early);
+    let folder = directory.path();
+    assert_eq!(begin % SEGMENT, SEGMENT - 40);
+    assert_eq!(told_of(folder), [], "as it is");
+    let blamed = |to: u64| {
+        history(folder, 2, &[(1, to)]);
+        told_of(folder)
+    };
+    for back in [1, 2] {
+        assert_eq!(blamed(begin - back * SEGMENT), [], "{back} segments earlier: a note");
+    }
+    let alone = [("history".to_owned(), "00000002.history".to_owned())];
+    for on in [1, 2, 3, 5] {
+        assert_eq!(blamed(begin + on * SEGMENT), alone, "{on} segments later");
+    }
+}

@@ -142,10 +142,10 @@ pub(super) fn beginnings(plan: &Plan, verifier: &Verifier<'_>) -> BTreeMap<u32, 
     let all = plan.other_lineages.iter().chain([&plan.lineage]);
     let begins = |lineage: &Lineage| {
         let timeline = lineage.timeline();
-        let ((_, number), files) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next()?;
-        let (parent, file) = (lineage.parent()?, files.first()?);
-        let end = begin_in(file, lineage, verifier)?;
-        let (number, told) = (*number, lineage.begin());
+        let own = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).take(2);
+        let own: Vec<Segment> = own.filter_map(|(_, files)| files.first()).cloned().collect();
+        let (parent, number) = (lineage.parent()?, own.first()?.number);
+        let (told, end) = (lineage.begin(), begin_in(&own, lineage, verifier)?);
         Some((timeline, Beginning { number, told, parent, end }))
     };
     all.filter_map(begins).collect()
@@ -164,10 +164,19 @@ pub(super) fn beginning_elsewhere(
     elsewhere.map(|(timeline, it)| (*timeline, it.end)).collect()
 }
 
-/// Which timeline is left in a file, and where its own begins.
-fn begin_in(file: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Ancestor> {
+/// Which timeline is left in the first of some files, and where its own begins. The record that says so may
+/// go on in the second one: then all pages of the first are still of the older timeline.
+fn begin_in(files: &[Segment], lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Ancestor> {
+    let (file, next) = files.split_first()?;
     let alone = verifier.read(std::slice::from_ref(file), lineage);
-    let (timeline, end) = alone.observer.begin_of(file.timeline)?;
+    let goes_on = || {
+        let is_next = next.first().is_some_and(|next| next.number == file.number + 1);
+        let (_, last) = alone.last_page.filter(|_| is_next)?;
+        let both = (last < file.timeline).then(|| verifier.read(files, lineage))?;
+        let bytes = u64::from(verifier.scope.geometry.segment_bytes);
+        both.observer.begin_of(file.timeline).filter(|(_, end)| end.0 / bytes == file.number)
+    };
+    let (timeline, end) = alone.observer.begin_of(file.timeline).or_else(goes_on)?;
     // The first record of a page may be said to begin where the page does.
     let geometry = &verifier.scope.geometry;
     let page = Lsn(end.0 - end.0 % u64::from(geometry.page_bytes));
