@@ -6,6 +6,7 @@ use crate::support::walstat;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 use walstat_report::model::{Report, Unreadable};
 
 /// Every form of request, without the input.
@@ -45,15 +46,15 @@ fn ruin() -> tempfile::TempDir {
     directory
 }
 
-/// Every output of every sample, of damage, and of what cannot be read.
-fn outputs() -> Vec<String> {
+/// Every output of every sample, of damage, and of what cannot be read; written once for all tests.
+static OUTPUTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let ruin = ruin();
     let unreadable = ruin.path().join("nowhere");
     let mut paths: Vec<_> = samples().into_iter().map(|sample| sample.wal).collect();
     paths.extend([ruin.path().to_owned(), unreadable]);
     let all = |path: &std::path::PathBuf| FORMS.map(|form| output(form, path));
     paths.iter().flat_map(all).collect()
-}
+});
 
 fn schema() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/report.schema.json");
@@ -71,8 +72,8 @@ fn validator() -> jsonschema::Validator {
 #[test]
 fn every_output_follows_the_schema() {
     let validator = validator();
-    for text in outputs() {
-        let value: Value = serde_json::from_str(&text).expect("JSON");
+    for text in OUTPUTS.iter() {
+        let value: Value = serde_json::from_str(text).expect("JSON");
         let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
         assert!(errors.is_empty(), "{errors:#?}\n{value:#}");
     }
@@ -81,16 +82,16 @@ fn every_output_follows_the_schema() {
 #[test]
 fn every_output_reads_back_and_is_written_again_to_the_letter() {
     let mut answers = 0;
-    for text in outputs() {
-        let again = match serde_json::from_str::<Report>(&text) {
+    for text in OUTPUTS.iter() {
+        let again = match serde_json::from_str::<Report>(text) {
             Ok(report) => serde_json::to_string_pretty(&report),
             Err(_) => {
                 answers += 1;
-                let answer: Unreadable = serde_json::from_str(&text).expect("a report or an error");
+                let answer: Unreadable = serde_json::from_str(text).expect("a report or an error");
                 serde_json::to_string_pretty(&answer)
             }
         };
-        assert_eq!(format!("{}\n", again.expect("JSON")), text);
+        assert_eq!(&format!("{}\n", again.expect("JSON")), text);
     }
     assert_eq!(answers, FORMS.len(), "one input cannot be read");
 }
