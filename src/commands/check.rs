@@ -222,7 +222,8 @@ fn gather(
     backup: Option<&Backup>,
 ) -> Result<(Gathered, Filters, Option<Round>), Failure> {
     read::range(&args.source)?;
-    let found = round::found(args, state)?;
+    let mut found = round::found(args, state)?;
+    found.begins_on = backup.and_then(|backup| Some(backup.label?.timeline));
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
     let counters = match state {
         _ if needs_tables(limits) => assemble::whole(&known),

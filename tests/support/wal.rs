@@ -66,3 +66,14 @@ pub fn noise(bytes: usize) -> Vec<u8> {
     };
     std::iter::repeat_with(next).take(bytes).collect()
 }
+
+/// A frame of one block, as the LZ4 frame format lays it down.
+pub fn lz4_frame(bytes: &[u8]) -> Vec<u8> {
+    // Version 1 with independent blocks; blocks of up to 4 MB.
+    let descriptor = [0x60, 0x70];
+    let check = (twox_hash::XxHash32::oneshot(0, &descriptor) >> 8) as u8;
+    let block = lz4_flex::block::compress(bytes);
+    let length = u32::try_from(block.len()).expect("less than 4 MB").to_le_bytes();
+    let magic = 0x184D_2204_u32.to_le_bytes();
+    [&magic[..], &descriptor, &[check], &length, &block, &[0; 4]].concat()
+}

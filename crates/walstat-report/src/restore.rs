@@ -415,7 +415,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     };
     // A damaged record may begin before the start and reach over it: it counts.
     let end = if problem.kind.is_of_records() {
-        problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)))
+        problem.skipped().map(|skipped| skipped.end)
     } else {
         begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
     };

@@ -229,8 +229,7 @@ fn gaps(wal: &Wal<'_>) -> Vec<GapRow> {
     });
     let damage = wal.problems.iter().filter(|problem| problem.kind.is_of_records());
     let damage = damage.filter_map(|problem| {
-        let lsn = problem.lsn?;
-        let end = Lsn(lsn.0.saturating_add(problem.skipped_bytes));
+        let (lsn, end) = (problem.lsn?, problem.skipped()?.end);
         let is_on_the_way = problem.segment.starts_with(&plan.segment_name(lsn));
         is_on_the_way.then(|| GapRow {
             start_lsn: lsn.to_string(),

@@ -1,8 +1,10 @@
 //! Restore readiness, on a base backup and the archive that a real server made for it.
 
 use super::archive::check;
+use crate::common::builder::{Form, Wal};
 use crate::common::changed::{Places, Stretch};
 use crate::common::one_change::{of, put};
+use crate::common::record::Rec;
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::{Ran, command, finish};
 use crate::ways::tar_of;
@@ -91,6 +93,26 @@ fn a_gap_before_the_start_is_damage_but_not_the_restores() {
     let paths = [segments(6, 6), segments(8, 10)].concat();
     let ran = restore(&paths, &label()).exits(4);
     assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000 (time"), "{}", sentence(&ran));
+}
+
+/// Zeros in the segment before the one in which the backup starts. A record that begins still earlier is lost
+/// with it, and the one that goes on into the backup's segment ends before the start.
+#[test]
+fn damage_that_ends_just_before_the_start_is_not_the_restores() {
+    let mut wal = Wal::new(Form::of("15"), 5);
+    wal.leave_in_segment(4000);
+    wal.add(&Rec::sized(9000));
+    wal.leave_in_segment(80);
+    wal.add(&Rec::sized(400));
+    let start = wal.add(&Rec::data(40));
+    wal.switch();
+    let mut disk = wal.finish();
+    disk.files.get_mut(&6).expect("the segment").fill(0);
+    let directory = disk.write();
+    let ran =
+        finish(check(&["--as", "archive", "--from", &start.to_string()]).arg(directory.path()));
+    let restored = sentence(&ran.exits(4));
+    assert!(restored.starts_with("restorable to LSN 0/00800000; only"), "{restored}");
 }
 
 #[test]

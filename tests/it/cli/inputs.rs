@@ -2,7 +2,7 @@
 //! files beside it. All give the same report.
 
 use crate::support::fixtures::{Sample, sample};
-use crate::support::wal::{REAL_NAME, file, plain, real_segment};
+use crate::support::wal::{REAL_NAME, file, lz4_frame, plain, real_segment};
 use crate::support::{json_of, number, walstat};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -34,17 +34,6 @@ fn lay(sample: &Sample, names: &[&str], directory: &Path) {
     for name in names {
         file(directory, name, &plain(sample, name));
     }
-}
-
-/// A frame of one block, as the LZ4 frame format lays it down.
-fn lz4_frame(bytes: &[u8]) -> Vec<u8> {
-    // Version 1 with independent blocks; blocks of up to 4 MB.
-    let descriptor = [0x60, 0x70];
-    let check = (twox_hash::XxHash32::oneshot(0, &descriptor) >> 8) as u8;
-    let block = lz4_flex::block::compress(bytes);
-    let length = u32::try_from(block.len()).expect("less than 4 MB").to_le_bytes();
-    let magic = 0x184D_2204_u32.to_le_bytes();
-    [&magic[..], &descriptor, &[check], &length, &block, &[0; 4]].concat()
 }
 
 /// Since release 10 WAL lies in pg_wal, and before in pg_xlog.

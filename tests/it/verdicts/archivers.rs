@@ -6,7 +6,7 @@ use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
 use crate::support::fixtures::sample;
 use crate::support::pgbackrest::{archive_info, sha1_of};
-use crate::support::wal::plain;
+use crate::support::wal::{lz4_frame, plain};
 use std::fs;
 
 /// Paths and bytes.
@@ -307,10 +307,13 @@ fn pgbackrest_unpacks_the_first_of_several_streams() {
     is_green("bytes behind", with(".gz", [gzip(&bytes), vec![7; 20]].concat()).path());
     is_green("frames of zstd", with(".zst", [zstd(one), zstd(other)].concat()).path());
     let skipped = [&0x184D_2A50_u32.to_le_bytes()[..], &[4, 0, 0, 0, 1, 2, 3, 4]].concat();
-    let skipped = with(".zst", [skipped, zstd(&bytes)].concat());
-    let ran = check(&["--as", "archive"], skipped.path()).exits(4);
-    let blamed = told(&ran).iter().any(|(_, file)| file.starts_with(NAMES[1]));
-    assert!(blamed, "a skippable frame: {:?}", told(&ran));
+    for (suffix, packed) in [(".zst", zstd(&bytes)), (".lz4", lz4_frame(&bytes))] {
+        is_green("as it is", with(suffix, packed.clone()).path());
+        let skipped = with(suffix, [skipped.clone(), packed].concat());
+        let ran = check(&["--as", "archive"], skipped.path()).exits(4);
+        let blamed = told(&ran).iter().any(|(_, file)| file.starts_with(NAMES[1]));
+        assert!(blamed, "a skippable frame, {suffix}: {:?}", told(&ran));
+    }
 }
 
 /// It finds names with capital letters, too, and holds no file against its SHA-1.

@@ -97,13 +97,17 @@ fn what_is_wrong_with_a_partial_after_all_segments_is_a_note() {
     }
 }
 
-/// A message names the file as it is called.
+/// A server asks for the segment, whatever the `.partial` holds. The note names the file as it is called.
 #[test]
-fn damage_in_a_partial_is_told_of_the_partial() {
-    let mut files = super::three();
-    files[1].0 += ".partial";
-    files[1].1[30_000..30_500].fill(7);
-    let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
-    let of_partial = |(_, file): &(String, String)| *file == format!("{}.partial", NAMES[1]);
-    assert!(told(&ran).iter().any(of_partial), "{:?}", told(&ran));
+fn damage_in_a_partial_between_segments_is_a_note_beside_the_segment_that_is_missing() {
+    let missing = [("missing_segment".to_owned(), NAMES[1].to_owned())];
+    for damage in [30_000..30_500, 30_000..1 << 20] {
+        let mut files = super::three();
+        files[1].0 += ".partial";
+        files[1].1[damage].fill(0);
+        let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+        assert_eq!(told(&ran), missing);
+        let notes = ran.json()["notes"].to_string();
+        assert!(notes.contains(&format!("{}.partial: expected", NAMES[1])), "{notes}");
+    }
 }

@@ -87,7 +87,7 @@ impl Codec {
 
 impl Codec {
     /// The same as pgBackRest decodes it: of several gzip members or bzip2 streams the first one, whatever
-    /// follows it, and nothing behind a skippable frame of zstd.
+    /// follows it, and nothing behind a skippable frame of LZ4 or zstd.
     ///
     /// # Errors
     ///
@@ -95,8 +95,9 @@ impl Codec {
     pub(super) fn pgbackrests<'a>(self, inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         let mut input: Input<'a> = Box::new(BufReader::with_capacity(INPUT_BUFFER, inner));
         match self {
-            Codec::Zstd if begins_with_skippable(&mut input)? => {
-                let text = "zstd: a skippable frame comes first, at whose end pgBackRest is done";
+            Codec::Zstd | Codec::Lz4 | Codec::Lz4OrZstd if begins_with_skippable(&mut input)? => {
+                let text = "a skippable frame comes first, at which pgBackRest ends";
+                let text = format!("{}: {text}", self.name());
                 Err(io::Error::new(io::ErrorKind::InvalidData, text))
             }
             Codec::Gzip => Ok(Box::new(Pump::of_first(input, engines::Gzip::new()))),

@@ -45,6 +45,8 @@ pub struct Found {
     pub streams: Vec<Stream>,
     /// Timeline histories.
     pub histories: Histories,
+    /// The timeline of the backup that is to be restored. A server begins on it with or without a history.
+    pub begins_on: Option<u32>,
     /// Those that are packed under plain names, with their timelines and texts, until they are judged.
     packed_histories: Vec<(u32, PathBuf, Vec<u8>)>,
     /// The directories in which the pieces lie.

@@ -95,7 +95,9 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
             let path = found.paths.first().cloned().unwrap_or_default();
             return Err(InputError::Timeline { path, wanted, present });
         }
-        wanted => wanted.or(newest_complete(&present, histories)).unwrap_or(1),
+        wanted => {
+            wanted.or_else(|| newest_complete(&present, histories, found.begins_on)).unwrap_or(1)
+        }
     };
     let newer = histories.all().filter(|(child, _)| *child > followed);
     let newer = newer.map(|(child, ancestors)| Lineage::from_ancestors(child, ancestors));

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 
@@ -207,6 +208,16 @@ impl Problem {
         let begin = name.and_then(|name| name.start(segment_bytes));
         let is_within = begin.is_some() && self.lsn > begin;
         self.kind == ProblemKind::PageTimeline && self.skipped_bytes == 0 && is_within
+    }
+
+    /// From where to where bytes are not counted because of it. A record that begins in an earlier segment is
+    /// not counted from its beginning on, which lies before the problem's own place.
+    pub fn skipped(&self) -> Option<Range<Lsn>> {
+        let begin = match self.elsewhere {
+            Some(Elsewhere::Begins { at, .. }) => at,
+            _ => self.lsn?,
+        };
+        Some(begin..Lsn(begin.0.saturating_add(self.skipped_bytes)))
     }
 
     /// What is there, and where else to look.

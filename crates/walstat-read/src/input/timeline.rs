@@ -110,11 +110,17 @@ impl Lineage {
     }
 }
 
-/// The newest timeline whose history is complete: timeline 1, one with a history file, or the only one
-/// there is. If there is none, the oldest.
-pub(crate) fn newest_complete(present: &BTreeSet<u32>, histories: &Histories) -> Option<u32> {
+/// The newest timeline whose history is complete: timeline 1, one with a history file, the only one there is,
+/// or that of the backup which is to be restored, `begins_on`. If there is none, the oldest.
+pub(crate) fn newest_complete(
+    present: &BTreeSet<u32>,
+    histories: &Histories,
+    begins_on: Option<u32>,
+) -> Option<u32> {
     let oldest = *present.first()?;
-    let complete = |t: &&u32| **t == 1 || histories.ancestors(**t).is_some() || **t == oldest;
+    let complete = |t: &&u32| {
+        [1, oldest].contains(t) || begins_on == Some(**t) || histories.ancestors(**t).is_some()
+    };
     present.iter().rev().find(complete).copied()
 }
 
@@ -218,8 +224,11 @@ mod tests {
 
     #[test]
     fn the_newest_timeline_with_a_history_is_followed() {
-        let newest =
-            |present: &[u32]| newest_complete(&present.iter().copied().collect(), &histories());
+        let of_backup = |present: &[u32], begins_on| {
+            newest_complete(&present.iter().copied().collect(), &histories(), begins_on)
+        };
+        let newest = |present: &[u32]| of_backup(present, None);
+        assert_eq!(of_backup(&[1, 2, 4], Some(4)), Some(4), "it needs no history");
         assert_eq!(newest(&[1, 2, 3]), Some(3));
         assert_eq!(newest(&[1, 2, 4]), Some(2));
         assert_eq!(newest(&[5]), Some(5));

@@ -166,8 +166,8 @@ fn problems_in(
     let inside = |problem: &&Problem| match problem.lsn {
         _ if problem.kind == ProblemKind::WalLevel => false,
         Some(lsn) => {
-            let end = lsn.0.saturating_add(problem.skipped_bytes.max(1));
-            lsn < range.end && end > range.start.0
+            let reaches = problem.skipped().is_some_and(|skipped| skipped.end > range.start);
+            lsn < range.end && (lsn >= range.start || reaches)
         }
         None => problem.segment == segment.file(),
     };

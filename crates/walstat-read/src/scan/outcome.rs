@@ -61,7 +61,7 @@ pub struct Outcome<O> {
     pub uncovered: Option<Problem>,
     /// SHA-1s in pgBackRest's names that do not hold, of segments that are whole: no problems.
     pub checksums_alone: Vec<Problem>,
-    /// What is wrong with a `.partial` that is newer than all segments: no problems.
+    /// What is wrong with files that no server asks for, each a `.partial`: no problems.
     pub unfetched: Vec<Problem>,
     /// Where segments are missing.
     pub holes: Holes,

@@ -230,7 +230,7 @@ fn timeline(
     let segments: Vec<Segment> = context.into_iter().chain(own.iter().cloned()).collect();
     let outcome = verifier.read_in(plan, &segments, lineage);
     let reaches = |problem: &Problem| {
-        let end = problem.lsn.map(|lsn| Lsn(lsn.0.saturating_add(problem.skipped_bytes)));
+        let end = problem.skipped().map(|skipped| skipped.end);
         match problem.lsn {
             // Seen in ours, and the segment before it is blamed.
             _ if matches!(problem.elsewhere, Some(Elsewhere::SeenAt(at)) if at >= target) => true,
@@ -343,10 +343,10 @@ fn begins_there(
         .collect();
     let outcome = verifier.read(&segments, lineage);
     // Damage at this place is reported as such, and WAL that ends before it says nothing.
-    let covered = outcome.problems.iter().any(|problem| {
-        let end = problem.lsn.map(|lsn| lsn.0.saturating_add(problem.skipped_bytes));
-        problem.lsn.is_some_and(|lsn| lsn <= at) && end.is_some_and(|end| end >= at.0)
-    });
+    let covered = outcome
+        .problems
+        .iter()
+        .any(|problem| problem.skipped().is_some_and(|it| it.start <= at && at <= it.end));
     // At the first byte of a page its header comes first.
     let first = plan.geometry.first_byte(at);
     if covered || outcome.observer.has_lost(first) || outcome.ending.lsn <= first {

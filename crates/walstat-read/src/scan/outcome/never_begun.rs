@@ -58,9 +58,8 @@ fn begin(problem: &Problem) -> Lsn {
 
 /// Up to where it is seen.
 fn end(problem: &Problem) -> Lsn {
-    let lsn = problem.lsn.unwrap_or(Lsn(0));
     match problem.elsewhere {
         Some(Elsewhere::SeenAt(at) | Elsewhere::GoesOn { to: at, .. }) => at,
-        _ => Lsn(lsn.0.saturating_add(problem.skipped_bytes)),
+        _ => problem.skipped().map_or(Lsn(0), |skipped| skipped.end),
     }
 }

@@ -1,45 +1,50 @@
-//! Problems of a `.partial` that is newer than all segments. No server asks for one, so a restore ends before
-//! it, whatever it holds.
+//! Problems of a `.partial`. No server asks for one, so a restore ends before it, whatever it holds: of one
+//! before other segments it is told that the segment is missing, and one after all is what comes next.
 
 use super::Outcome;
 use crate::input::names::Standing;
 use crate::input::plan::Chain;
 use crate::input::problem::{Elsewhere, Problem};
 use crate::input::segment::Segment;
+use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
 
 impl<O> Outcome<O> {
     /// Sets them aside: they are no problems of the archive.
     pub(crate) fn set_unfetched_aside(&mut self, chain: &Chain<'_>) {
-        let unfetched = unfetched(chain);
-        let Some(first) = unfetched.first() else { return };
-        let begin = chain.span(first).start;
+        let Some(last) = chain.segments.iter().rposition(|segment| !is_partial(segment)) else {
+            return;
+        };
+        if let Some(first) = chain.segments.get(last + 1) {
+            self.blame_after_all(first, chain.span(first).start);
+        }
+        let partials = chain.segments.iter().filter(|segment| is_partial(segment));
+        let partials: BTreeSet<String> = partials.map(Segment::file).collect();
+        let is_of_one = |problem: &mut Problem| partials.contains(&problem.segment);
+        self.unfetched.extend(self.problems.extract_if(.., is_of_one));
+    }
+
+    /// Has the first file after all segments, which begins at `begin`, be the wrong one where a record goes on
+    /// in it: a server does not come to the end of that record.
+    fn blame_after_all(&mut self, first: &Segment, begin: Lsn) {
         for problem in &mut self.problems {
             if let (Some(Elsewhere::GoesOn { to, .. }), Some(at)) = (problem.elsewhere, problem.lsn)
                 && (at < begin && to > begin)
             {
-                // A server does not come to the end of this record.
                 problem.segment = first.file();
                 problem.lsn = Some(begin);
                 problem.elsewhere = Some(Elsewhere::Begins { at, may_be_wrong: true });
             }
         }
-        let is_of_one = |problem: &mut Problem| {
-            unfetched.iter().any(|segment| segment.file() == problem.segment)
-        };
-        self.unfetched.extend(self.problems.extract_if(.., is_of_one));
     }
 }
 
-/// The files after the last segment that a server asks for, if there is one.
-fn unfetched<'c>(chain: &Chain<'c>) -> &'c [Segment] {
-    let is_partial = |segment: &Segment| segment.standing == Standing::Partial;
-    let last = chain.segments.iter().rposition(|segment| !is_partial(segment));
-    last.and_then(|last| chain.segments.get(last + 1..)).unwrap_or_default()
+fn is_partial(segment: &Segment) -> bool {
+    segment.standing == Standing::Partial
 }
 
 /// The name of the file in which `lsn` lies: of a `.partial` with that.
 pub(super) fn file_at(chain: &Chain<'_>, lsn: Lsn) -> String {
-    let own = chain.segment_at(lsn).filter(|segment| segment.standing == Standing::Partial);
+    let own = chain.segment_at(lsn).filter(|segment| is_partial(segment));
     own.map_or_else(|| chain.segment_name(lsn), Segment::file)
 }

@@ -16,7 +16,7 @@ pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
         let own = chain.segment_at(lsn)?;
         let is_verified = own.sha1.is_some() && !broken.contains(&own.file());
         let next = chain.span(own).end;
-        let reaches = lsn.0.saturating_add(problem.skipped_bytes) >= next.0;
+        let reaches = problem.skipped().is_some_and(|skipped| skipped.end >= next);
         let is_next_broken =
             || chain.segment_at(next).is_some_and(|it| broken.contains(&it.file()));
         (is_verified && reaches && is_next_broken()).then_some((lsn, next))
