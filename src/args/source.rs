@@ -79,6 +79,18 @@ pub struct RangeArgs {
     pub tz: Option<Zone>,
 }
 
+impl RangeArgs {
+    /// Whether the first records count, too.
+    pub fn is_from_the_begin(&self) -> bool {
+        self.start.is_none() && self.since.is_none()
+    }
+
+    /// Whether all counts up to the last record.
+    pub fn is_to_the_end(&self) -> bool {
+        self.end.is_none() && self.until.is_none() && self.limit.is_none_or(|limit| limit == 0)
+    }
+}
+
 /// A time zone, with the name that was typed.
 #[derive(Debug, Clone)]
 pub struct Zone {

@@ -40,7 +40,7 @@ use walstat_report::model::checked::Verdict;
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::notes::{self, Configured};
-use walstat_report::restart::lost_start;
+use walstat_report::restart::{begins_by, lost_checkpoint, lost_start};
 use walstat_report::restore::{Backup, Wal, none_left, restore, standby_needs};
 
 /// The format of monitoring plugins, as it is typed.
@@ -224,6 +224,8 @@ fn gather(
     read::range(&args.source)?;
     let mut found = round::found(args, state)?;
     found.begins_on = backup.and_then(|backup| Some(backup.label?.timeline));
+    // Before the WAL, in which a running server has each checkpoint that is named there.
+    let control = found.data_directory.as_deref().and_then(begins_by);
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
     let counters = match state {
         _ if needs_tables(limits) => assemble::whole(&known),
@@ -244,8 +246,11 @@ fn gather(
     };
     let Read { paths, plan, mut scanned, filters } = read;
     let range = &args.source.range;
-    if range.start.is_none() && range.since.is_none() {
+    if range.is_from_the_begin() {
         scanned.problems.extend(lost_start(&plan));
+    }
+    if let Some(control) = control.filter(|_| range.is_to_the_end() && range.timeline.is_none()) {
+        scanned.problems.extend(lost_checkpoint(&plan, &control, scanned.ending.lsn));
     }
     let RestoreInput { contradictions, .. } = scanned.observer.restore.clone().unwrap_or_default();
     scanned.problems.extend(contradicting(&plan, &contradictions));

@@ -1,8 +1,9 @@
 //! Where replay would begin in a server's own directory: how much that is, and whether the WAL is there.
 
+use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::control;
+use walstat_read::input::control::{self, Control};
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
 
@@ -22,10 +23,8 @@ pub(crate) fn of_standby(plan: &Plan, end: Lsn) -> Option<u64> {
 /// The segment that replay begins in by the `pg_control` of the data directory, if it is older than all that
 /// there are: `could not locate a valid checkpoint record`. A server that runs may have a newer one by now.
 pub fn lost_start(plan: &Plan) -> Option<Problem> {
-    let directory = plan.data_directory.as_deref()?;
-    let control = control::read(directory).ok()?;
-    let is_other = control.system_identifier != plan.geometry.system_identifier;
-    if is_other || FROM_ELSEWHERE.iter().any(|name| directory.join(name).exists()) {
+    let control = begins_by(plan.data_directory.as_deref()?)?;
+    if control.system_identifier != plan.geometry.system_identifier {
         return None;
     }
     let redo = control.checkpoint.redo;
@@ -37,4 +36,32 @@ pub fn lost_start(plan: &Plan) -> Option<Problem> {
     let kind = ProblemKind::MissingSegment;
     let problem = Problem::of_file(kind, &name, expected, "no such file".to_owned());
     (number < first).then_some(Problem { lsn: Some(redo), ..problem })
+}
+
+/// The `pg_control` of a data directory, if that says where a server that starts there begins.
+pub fn begins_by(directory: &Path) -> Option<Control> {
+    let is_elsewhere = FROM_ELSEWHERE.iter().any(|name| directory.join(name).exists());
+    control::read(directory).ok().filter(|_| !is_elsewhere)
+}
+
+/// The segment with the last checkpoint by a `pg_control`, if the WAL, which was read after it, ends before
+/// that: `could not locate a valid checkpoint record`.
+pub fn lost_checkpoint(plan: &Plan, control: &Control, end: Lsn) -> Option<Problem> {
+    let (lsn, bytes) = (control.checkpoint_lsn, plan.geometry.segment_bytes);
+    let timeline = control.checkpoint.timeline;
+    let number = lsn.0 / u64::from(bytes);
+    let is_there = plan.files.keys().any(|(_, there)| *there == number);
+    let is_lost = if timeline == plan.timeline { end <= lsn } else { !is_there };
+    if control.system_identifier != plan.geometry.system_identifier || !is_lost {
+        return None;
+    }
+    let name = SegmentName::new(timeline, number, bytes).to_string();
+    let expected = format!("the checkpoint at {lsn} that pg_control names");
+    let (kind, found) = if is_there {
+        (ProblemKind::OpenSegment, format!("WAL that ends at {end}"))
+    } else {
+        (ProblemKind::MissingSegment, "no such file".to_owned())
+    };
+    let problem = Problem::of_file(kind, &name, expected, found);
+    Some(Problem { lsn: Some(lsn), ..problem })
 }

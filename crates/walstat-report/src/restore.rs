@@ -235,7 +235,19 @@ fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
 /// No history takes the checkpoint for one of another timeline: "requested timeline is not a child of
 /// this server's history".
 fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
-    let Some(checkpoint) = backup.label.map(|label| label.checkpoint) else { return Ok(()) };
+    let Some((checkpoint, own)) = backup.label.map(|label| (label.checkpoint, label.timeline))
+    else {
+        return Ok(());
+    };
+    let said = plan.wrong_lineage.as_ref().map(|wrong| wrong.of_page(checkpoint));
+    if let Some(said) = said.filter(|said| *said != own) {
+        return Err(format!(
+            "not restorable: by {} the backup's checkpoint at {checkpoint} is of timeline {said}, and not of \
+             timeline {own}: \"requested timeline {} is not a child of this server's history\"",
+            history::name_of(plan.timeline),
+            plan.timeline
+        ));
+    }
     match plan.misplaced.iter().find(|it| it.history == plan.timeline && it.hides(checkpoint)) {
         Some(found) => Err(format!(
             "not restorable: {} says that timeline {} begins at {}, which is {}: the backup's checkpoint at \
@@ -311,12 +323,14 @@ pub(crate) struct Reached<'p> {
 /// How far replay comes: to the end of the last whole record before the first fault after the
 /// start, or before the first segment that no server asks for.
 pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
+    let segment = u64::from(wal.plan.geometry.segment_bytes);
+    // Of what lies behind the segment after the end, nothing is asked for.
+    let asked = Lsn(wal.end.0.checked_next_multiple_of(segment).unwrap_or(u64::MAX));
     let broken =
         wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
-    let broken = broken.min_by_key(|(limit, _)| *limit);
+    let broken = broken.filter(|(limit, _)| *limit <= asked).min_by_key(|(limit, _)| *limit);
     let limit = broken.map_or(Lsn::MAX, |(limit, _)| limit).min(unnamed(backup, wal));
     let point = wal.reach.before(limit).filter(|point| point.end > backup.start);
-    let segment = u64::from(wal.plan.geometry.segment_bytes);
     let stop = match point {
         Some(point) if point.switch => Lsn(point.end.0.next_multiple_of(segment)),
         Some(point) => point.end,

@@ -12,6 +12,7 @@ use crate::support::{command, finish};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// Base backups beside the WAL, with whatever directories tables have.
 #[test]
@@ -472,26 +473,75 @@ fn a_backup_whose_wal_is_not_there_is_said() {
     assert!(!ran.stdout.contains("no backup can be restored"), "{}", ran.stdout);
 }
 
-/// `could not locate a valid checkpoint record`: the server begins where its pg_control says.
-#[test]
-fn a_data_directory_without_the_wal_that_replay_begins_in_is_told() {
+/// A data directory with some segments, of which the `pg_control` says that replay begins in 08; their names.
+fn data_directory<const N: usize>(numbers: [&str; N]) -> (TempDir, [String; N]) {
     let backup = fixtures().join("backup");
     let directory = tempfile::tempdir().expect("a directory");
     let at = |path: &str| directory.path().join(path);
     put(directory.path(), "PG_VERSION", b"15\n");
     let control = fs::read(backup.join("base/global/pg_control")).expect("pg_control");
     put(&at("global"), "pg_control", &control);
-    let names = ["08", "09", "0A"].map(|number| format!("0000000100000000000000{number}"));
+    let names = numbers.map(|number| format!("0000000100000000000000{number}"));
     for name in &names {
         let packed = fs::read(backup.join(format!("archive/{name}.zst"))).expect("a segment");
         put(&at("pg_wal"), name, &zstd::decode_all(packed.as_slice()).expect("zstd"));
     }
+    (directory, names)
+}
+
+/// `could not locate a valid checkpoint record`: the server begins where its pg_control says.
+#[test]
+fn a_data_directory_without_the_wal_that_replay_begins_in_is_told() {
+    let (directory, names) = data_directory(["08", "09", "0A"]);
+    let at = |path: &str| directory.path().join(path);
     check(&[], directory.path()).exits(0);
     fs::remove_file(at("pg_wal").join(&names[0])).expect("removed");
     let ran = check(&[], directory.path()).exits(4);
     assert_eq!(told(&ran), [("missing_segment".to_owned(), names[0].clone())]);
     check(&["--start", "0/900000"], directory.path()).exits(0);
     put(directory.path(), "standby.signal", b"");
+    check(&[], directory.path()).exits(0);
+}
+
+/// A segment under a number that is far too high: none are missing before it, and no restore comes there.
+#[test]
+fn before_a_segment_under_a_number_that_is_too_high_none_are_missing() {
+    let high = "000000010000000000000109";
+    let open = ("open_segment".to_owned(), high.to_owned());
+    let mut files = three();
+    files.push((high.to_owned(), files[0].1.clone()));
+    let copied = archive(&files);
+    assert_eq!(told(&check(&["--as", "archive"], copied.path())), [open.clone()]);
+    let whole = check(&["--as", "archive", "--from", "0/00900028"], copied.path()).exits(4);
+    let checks = whole.json()["checks"].to_string();
+    assert!(checks.contains("\"restore\",\"verdict\":\"pass\""), "{checks}");
+    files.pop();
+    files[1].0 = high.to_owned();
+    let renamed = archive(&files);
+    let missing = ("missing_segment".to_owned(), NAMES[1].to_owned());
+    assert_eq!(told(&check(&["--as", "archive"], renamed.path())), [missing, open]);
+}
+
+/// `could not locate a valid checkpoint record`: the newest WAL is lost, with the last checkpoint in it.
+#[test]
+fn a_data_directory_without_the_checkpoint_of_its_pg_control_is_told() {
+    let (directory, names) = data_directory(["06", "07", "08"]);
+    check(&[], directory.path()).exits(0);
+    let newest = directory.path().join("pg_wal").join(&names[2]);
+    let mut bytes = fs::read(&newest).expect("the segment");
+    bytes[40..].fill(0);
+    fs::write(&newest, bytes).expect("written");
+    let red = |kind: &str| {
+        let ran = check(&[], directory.path()).exits(4);
+        assert_eq!(told(&ran), [(kind.to_owned(), names[2].clone())]);
+    };
+    red("open_segment");
+    fs::remove_file(&newest).expect("removed");
+    red("missing_segment");
+    for options in [["--end", "0/800000"], ["--limit", "5"]] {
+        check(&options, directory.path()).exits(0);
+    }
+    put(directory.path(), "backup_label", b"");
     check(&[], directory.path()).exits(0);
 }
 

@@ -91,6 +91,28 @@ fn recovery_to_an_earlier_place_than_the_time_before_is_sound() {
     is_green("and promoted", directory);
 }
 
+/// A timeline that was begun and has no segments: two newer histories agree on where it left timeline 1, and
+/// a server reads the newest of them alone.
+#[test]
+fn of_a_timeline_without_segments_the_history_that_two_newer_ones_contradict_is_blamed() {
+    let (directory, early, late) = two_places();
+    let directory = directory.path();
+    let third = promoted(&early, 1, 3);
+    store(&third, early.at(), directory);
+    store(&promoted(&third, 3, 4), third.at(), directory);
+    history(directory, 2, &[(1, late.at())]);
+    history(directory, 3, &[(1, late.at()), (2, early.at())]);
+    history(directory, 4, &[(1, late.at()), (2, early.at()), (3, third.at())]);
+    is_green("as they are", directory);
+    history(directory, 2, &[(1, late.at() - SEGMENT)]);
+    is_red("one of three", directory, "history", "00000002.history");
+    let ran = check(&["--as", "archive", "--from", "0/500028"], directory).exits(4);
+    let checks = ran.json()["checks"].to_string();
+    let end = promoted(&third, 3, 4).at().next_multiple_of(SEGMENT);
+    let said = format!("restorable to LSN {} on timeline 4;", walstat_format::lsn::Lsn(end));
+    assert!(checks.contains(&said), "{said} {checks}");
+}
+
 #[test]
 fn recovery_to_the_same_place_again_is_sound() {
     let (directory, early, _) = two_places();

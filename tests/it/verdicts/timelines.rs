@@ -135,6 +135,43 @@ fn a_history_that_names_another_place_is_blamed_and_no_segment() {
     assert_eq!(told_of(directory.path()), [history("00000002.history")]);
 }
 
+/// `requested timeline 2 is not a child of this server's history`: by that history the checkpoint is another
+/// timeline's. Where it only leaves timeline 1 too late, a server reads that one on.
+#[test]
+fn a_backup_whose_checkpoint_is_another_timelines_by_a_wrong_history_is_not_restorable() {
+    for (text, said) in [
+        ("1\t0/12", "not restorable: by 00000002.history"),
+        ("1\t0/892", "not restorable: by 00000002.history"),
+        ("1\t0/992E18", "the end of the backup is not in the WAL, which is good to 0/00892E18"),
+    ] {
+        let directory = with_history(text.as_bytes());
+        let label = directory.path().join("backup_label");
+        let lines = "START WAL LOCATION: 0/5796B8 (file 000000010000000000000005)\n\
+                     CHECKPOINT LOCATION: 0/5796F0\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n\
+                     START TIME: 2026-11-21 04:45:28 UTC\nLABEL: b\nSTART TIMELINE: 1\n";
+        fs::write(&label, lines).expect("a label");
+        let label = label.to_str().expect("UTF-8");
+        let ran = check(&["--as", "archive", "--backup-label", label], directory.path()).exits(4);
+        let checks = ran.json()["checks"].to_string();
+        assert!(checks.contains(said), "{text}: {checks}");
+    }
+}
+
+/// `recovery target timeline 2 does not exist`: a server asks for the history of any timeline but 1.
+#[test]
+fn a_timeline_that_is_asked_for_needs_its_history() {
+    let directory: TempDir = tempfile::tempdir().expect("a directory");
+    timelines(directory.path());
+    let restored = |said: &str| {
+        let options = ["--as", "archive", "-t", "2", "--from", "0/900028"];
+        let checks = check(&options, directory.path()).exits(4).json()["checks"].to_string();
+        assert!(checks.contains(said), "{said} {checks}");
+    };
+    restored("restorable to LSN 0/00A00000");
+    fs::remove_file(directory.path().join("00000002.history")).expect("removed");
+    restored("not restorable: a server that is asked for timeline 2 does not get its history");
+}
+
 /// A server asks for the same files, and goes by the timelines of their pages.
 #[test]
 fn a_history_that_names_another_place_in_the_segment_is_a_note() {

@@ -28,6 +28,9 @@ pub struct Histories {
     /// Where they name another place than the one where a timeline begins, and no server minds.
     #[serde(skip)]
     misplaced: BTreeSet<Misplaced>,
+    /// What those say that are wrong, and in the place of which something else was taken.
+    #[serde(skip)]
+    corrected: BTreeMap<u32, Vec<Ancestor>>,
 }
 
 /// A place that a history names within the segment in which a timeline begins, and that is not the one: a
@@ -193,16 +196,13 @@ impl Histories {
             let found = format!("{}, which is cut", last(&ancestors));
             let name = name_of(timeline);
             self.complain(Problem::of_file(ProblemKind::History, &name, expected, found));
-            self.sound.insert(timeline, BTreeSet::from([whole]));
+            self.replace(timeline, whole);
         }
     }
 
     /// Reports a history that names another place than the one where the timeline begins, as the records
     /// show, and takes that one in its place: then nothing else is blamed.
     pub(crate) fn correct(&mut self, timeline: u32, end: Ancestor) {
-        let told = |it: Option<&Ancestor>| {
-            it.map_or("nothing".to_owned(), |it| format!("timeline {} to {}", it.timeline, it.end))
-        };
         let own = self.ancestors(timeline).and_then(<[Ancestor]>::last).copied();
         let expected = format!("{}, where the records of this one begin", told(Some(&end)));
         let found = format!("{} as the last ancestor", told(own.as_ref()));
@@ -212,9 +212,20 @@ impl Histories {
         let lsn = goes_astray.map_or(end.end, |own| own.end.min(end.end));
         self.complain(Problem { lsn: Some(lsn), ..problem });
         let before = self.ancestors(end.timeline).unwrap_or_default().to_vec();
-        let ancestors = before.into_iter().chain([end]).collect();
+        self.replace(timeline, before.into_iter().chain([end]).collect());
+    }
+
+    /// Takes other ancestors in the place of those that a history has.
+    fn replace(&mut self, timeline: u32, ancestors: Vec<Ancestor>) {
+        let said = self.ancestors(timeline).unwrap_or_default().to_vec();
+        self.corrected.entry(timeline).or_insert(said);
         self.followed.remove(&timeline);
         self.sound.insert(timeline, BTreeSet::from([ancestors]));
+    }
+
+    /// What a history says that is wrong, and in the place of which something else was taken.
+    pub(crate) fn corrected(&self, timeline: u32) -> Option<&[Ancestor]> {
+        self.corrected.get(&timeline).map(Vec::as_slice)
     }
 
     /// Reports histories that do not begin with that of the timeline they leave, where the records show where
@@ -235,8 +246,7 @@ impl Histories {
             let differs = own.iter().zip(&right).find(|(one, other)| one != other);
             let lsn = differs.map(|(one, other)| one.end.min(other.end));
             self.complain(Problem { lsn, ..contradiction(timeline, parent) });
-            self.followed.remove(&timeline);
-            self.sound.insert(timeline, BTreeSet::from([right]));
+            self.replace(timeline, right);
         }
         self.problems.len() > before
     }
@@ -283,6 +293,38 @@ impl Histories {
         self.misplaced.iter()
     }
 
+    /// Reports a history that several newer ones contradict, and takes what they agree on in its place, where
+    /// the timeline has no segments and no records tell which is right. `present`: those with segments.
+    pub(crate) fn mend_outvoted(&mut self, present: &BTreeSet<u32>) {
+        let mut votes: BTreeMap<u32, Vec<&[Ancestor]>> = BTreeMap::new();
+        let mut backed = BTreeSet::new();
+        for (_, ancestors) in self.all() {
+            for (count, ancestor) in ancestors.iter().enumerate() {
+                let before = ancestors.get(..count).unwrap_or_default();
+                let own = self.ancestors(ancestor.timeline).filter(|own| !own.is_empty());
+                match own.filter(|_| !present.contains(&ancestor.timeline)) {
+                    Some(own) if own.last() == before.last() => {
+                        _ = backed.insert(ancestor.timeline)
+                    }
+                    Some(_) => votes.entry(ancestor.timeline).or_default().push(before),
+                    None => {}
+                }
+            }
+        }
+        let agree =
+            |votes: &[&[Ancestor]]| votes.len() > 1 && votes.iter().all(|it| *it == votes[0]);
+        votes.retain(|timeline, votes| !backed.contains(timeline) && agree(votes));
+        let outvoted: Vec<(u32, Vec<Ancestor>)> =
+            votes.into_iter().map(|(timeline, votes)| (timeline, votes[0].to_vec())).collect();
+        for (timeline, ancestors) in outvoted {
+            let expected = format!("{}, as in newer histories", told(ancestors.last()));
+            let found = told(self.ancestors(timeline).and_then(<[Ancestor]>::last));
+            let name = name_of(timeline);
+            self.complain(Problem::of_file(ProblemKind::History, &name, expected, found));
+            self.replace(timeline, ancestors);
+        }
+    }
+
     /// Timelines whose histories lack the last digits, with their ancestors, and those that a newer one has.
     fn cut(&self) -> BTreeMap<u32, (&[Ancestor], &[Ancestor])> {
         let mut cut: BTreeMap<u32, (&[Ancestor], &[Ancestor])> = BTreeMap::new();
@@ -314,6 +356,11 @@ impl Histories {
     pub fn all(&self) -> impl Iterator<Item = (u32, &[Ancestor])> {
         self.sound.keys().filter_map(|timeline| Some((*timeline, self.ancestors(*timeline)?)))
     }
+}
+
+/// As a message says it.
+fn told(ancestor: Option<&Ancestor>) -> String {
+    ancestor.map_or("nothing".to_owned(), Ancestor::told)
 }
 
 /// The problem that the history of a timeline does not begin with that of the one it leaves.

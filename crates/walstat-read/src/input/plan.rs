@@ -56,6 +56,8 @@ pub struct Plan {
     pub branches: Vec<Branch>,
     /// Places that histories name beside those where timelines begin, and that no server minds.
     pub misplaced: Vec<Misplaced>,
+    /// The history by its file, where that is wrong and `lineage` is what the records tell.
+    pub wrong_lineage: Option<Lineage>,
     /// Where a newer timeline branches off the one that is followed, if that is known.
     pub branch_point: Option<Lsn>,
     /// Files that are no segments of this history, by name.
@@ -115,6 +117,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         },
         branches: branches(&present, histories),
         misplaced: histories.misplaced().copied().collect(),
+        wrong_lineage: Lineage::that_is_wrong(followed, histories),
         branch_point: left_at.max(),
         files: placed.files,
         other_files: each_backup_once(placed.others),
@@ -209,6 +212,7 @@ impl Plan {
             end_in_hole: None,
             branches: Vec::new(),
             misplaced: Vec::new(),
+            wrong_lineage: None,
             branch_point: None,
             other_files: Vec::new(),
             duplicate_bytes: 0,

@@ -10,6 +10,7 @@ use super::recognise::{Content, read_head, recognise};
 use super::storage::{self, File};
 use super::unpacking::decoder;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -111,6 +112,14 @@ impl Source {
             return None;
         }
         storage::modified(self.path())
+    }
+
+    /// Whether it was a file, and there is nothing any more under its name.
+    pub(crate) fn is_gone(&self) -> bool {
+        let path = self.path();
+        let is_here = self.is_file() && !storage::is_elsewhere(path);
+        let found = is_here.then(|| fs::symlink_metadata(path));
+        found.is_some_and(|it| it.is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
     }
 
     /// The segment mapped, to be read from byte `from` on; `None`: it is to be read otherwise.

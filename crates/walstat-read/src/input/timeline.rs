@@ -27,6 +27,12 @@ impl Lineage {
         Lineage::from_ancestors(timeline, histories.ancestors(timeline).unwrap_or_default())
     }
 
+    /// The same by a history that is wrong, and in the place of which something else was taken.
+    pub(crate) fn that_is_wrong(timeline: u32, histories: &Histories) -> Option<Lineage> {
+        let ancestors = histories.corrected(timeline)?;
+        Some(Lineage::from_ancestors(timeline, ancestors))
+    }
+
     /// The lineage that a history tells of.
     pub(crate) fn from_ancestors(timeline: u32, ancestors: &[Ancestor]) -> Lineage {
         let begins = [Lsn(0)].into_iter().chain(ancestors.iter().map(|ancestor| ancestor.end));

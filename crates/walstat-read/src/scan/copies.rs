@@ -106,7 +106,9 @@ fn best<'d>(
         (!copy.problems.is_empty(), !copy.whole, std::cmp::Reverse(copy.reach), *index)
     };
     let Some((chosen, best)) = judged.iter().min_by_key(order) else { return 0 };
-    let others = judged.iter().filter(|(index, _)| index != chosen);
+    // A server removes segments that lie elsewhere, too.
+    let others =
+        judged.iter().filter(|(index, copy)| index != chosen && !copy.segment.source.is_gone());
     let told: Vec<Problem> = others.flat_map(|(_, other)| problems_of_copy(other, best)).collect();
     plan.problems.extend(told);
     *chosen

@@ -97,7 +97,7 @@ pub(crate) fn read_passed(
         let result = reading.read(&mut plan);
         tries += 1;
         // A server removes and renames segments while they are read: look again what there is.
-        let sound = result.as_ref().is_ok_and(|outcome| outcome.first_damage.is_none());
+        let sound = result.as_ref().is_ok_and(|outcome| is_sound(outcome, &plan));
         if sound || tries >= tries_max || !has_lost_files(&plan) {
             break (plan, result?);
         }
@@ -164,6 +164,13 @@ fn is_live(plan: &Plan) -> bool {
     plan.segments.iter().any(is_young)
 }
 
+/// Whether nothing is damaged, and all files could be read.
+fn is_sound(outcome: &Outcome<Observer>, plan: &Plan) -> bool {
+    let mut problems = outcome.problems.iter().chain(&plan.problems);
+    outcome.first_damage.is_none()
+        && !problems.any(|problem| problem.kind == ProblemKind::Unreadable)
+}
+
 /// Whether a file of the plan is not there any more.
 fn has_lost_files(plan: &Plan) -> bool {
     let mut files = plan.files.values().flatten().filter(|segment| segment.source.is_file());
@@ -190,6 +197,7 @@ impl Reading<'_> {
         }
         // Which file is which segment does not depend on histories: one plan does for all of them.
         let plan = plan(found, place(found)?, self.wanted.timeline)?;
+        found.histories.mend_outvoted(&plan.files.keys().map(|(timeline, _)| *timeline).collect());
         for (timeline, rivals) in rivals {
             let (_, best) = self.proven(&plan, timeline, rivals);
             found.histories.follow(timeline, best);

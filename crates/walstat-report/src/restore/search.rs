@@ -46,15 +46,12 @@ pub(crate) fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     }
 }
 
-/// The history of the timeline that is followed, where a backup is of an older one. Of a timeline that is
-/// asked for a server has to get it (`validateRecoveryParameters` in
-/// `src/backend/access/transam/xlogrecovery.c`), and it has to lead there.
+/// The history of the timeline that is followed. Of one that is asked for a server has to get it
+/// (`validateRecoveryParameters` in `src/backend/access/transam/xlogrecovery.c`); and where a backup is of an
+/// older one, it has to lead there.
 fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let plan = wal.plan;
     let end = plan.timeline;
-    if begins_on(backup, plan) >= end {
-        return Ok(());
-    }
     let of_kind = |kind| histories(wal, kind).filter(|(timeline, _)| *timeline == end);
     let of_kind = |kind| of_kind(kind).map(|(_, problem)| problem);
     let (unread, broken): (Vec<&Problem>, Vec<&Problem>) =
@@ -67,6 +64,9 @@ fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
             "not restorable: a server that is asked for timeline {end} does not get its history, {name} \
              (found {found}), and does not start"
         ));
+    }
+    if begins_on(backup, plan) >= end {
+        return Ok(());
     }
     // One that names a wrong place is right up to there.
     match broken.iter().find(|problem| problem.lsn.is_none()) {

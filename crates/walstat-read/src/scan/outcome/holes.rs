@@ -101,19 +101,23 @@ impl<O> Outcome<O> {
 }
 
 impl<O> Outcome<O> {
-    /// Removes the problems of segments that would be missing before a file which is named for an older
-    /// timeline than its pages are of: its name alone says that the older one had come so far.
+    /// Removes the problems of segments that would be missing before files which alone say, by their names,
+    /// that the timeline had come so far: their pages are of a newer one, or of a segment before the hole.
     pub(in crate::scan) fn forget_holes_before_misnamed(&mut self, plan: &Plan) {
         let bytes = plan.geometry.segment_bytes;
         let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
         let before_misnamed = self.holes.all.iter().filter_map(|(history, hole)| {
-            let lineage = plan.lineage_of(*history).filter(|_| *history != plan.timeline)?;
+            let lineage = plan.lineage_of(*history)?;
             let key = |lsn: Lsn| (lineage.of_file(number(lsn), bytes), number(lsn));
             let (timeline, after) = key(hole.end);
             let later = plan.files.range((timeline, after)..=(timeline, u64::MAX));
             let later: Vec<&Segment> = later.flat_map(|(_, files)| files).collect();
             let is_misnamed = |file: &&Segment| {
-                file.first_page.as_ref().is_ok_and(|page| page.header.timeline > timeline)
+                file.first_page.as_ref().is_ok_and(|page| {
+                    let Lsn(begin) = page.header.address;
+                    page.header.timeline > timeline
+                        || begin < hole.start.0 && begin.is_multiple_of(u64::from(bytes))
+                })
             };
             let are_misnamed = !later.is_empty() && later.iter().all(is_misnamed);
             let (timeline, first) = key(hole.start);

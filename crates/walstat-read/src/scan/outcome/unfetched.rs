@@ -24,8 +24,8 @@ impl<O> Outcome<O> {
         self.unfetched.extend(self.problems.extract_if(.., is_of_one));
     }
 
-    /// Has the first file after all segments, which begins at `begin`, be the wrong one where a record goes on
-    /// in it: a server does not come to the end of that record.
+    /// Blames the first file after all segments, which begins at `begin`, where a record goes on in it: a
+    /// server does not come to the end of that record.
     fn blame_after_all(&mut self, first: &Segment, begin: Lsn) {
         for problem in &mut self.problems {
             if let (Some(Elsewhere::GoesOn { to, .. }), Some(at)) = (problem.elsewhere, problem.lsn)
