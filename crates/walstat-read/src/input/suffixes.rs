@@ -8,7 +8,7 @@ pub(super) struct Suffix {
     pub usual: &'static str,
     /// Its rare spellings, in lower case; the usual one in capital letters is rare too.
     rare: &'static [&'static str],
-    /// What its tool unpacks; tried with those of Debian 12. None of them takes what is not compressed at all.
+    /// What its tool unpacks; tried with those of Debian 12. None of them takes what is not compressed.
     pub unpacks: &'static [Codec],
 }
 
