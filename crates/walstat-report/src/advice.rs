@@ -545,11 +545,12 @@ mod tests {
         assert_eq!(back.thresholds, report.thresholds);
     }
 
-    /// Where the text of a rule says from which share on it speaks, that is the default.
+    /// Where the text of a rule says from which share on it speaks, that is the default. One that speaks above
+    /// a share may be critical from another one on.
     #[test]
     fn texts_tell_the_default() {
         let mut said = 0;
-        for rule in RULES {
+        for rule in RULES.iter().filter(|rule| matches!(rule.threshold.speaks, Speaks::From)) {
             let told = rule.threshold.told(rule.threshold.chen);
             for begun in rule.explanation().split("From ").skip(1) {
                 let mut words = begun.split_whitespace();
