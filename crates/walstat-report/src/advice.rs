@@ -545,8 +545,8 @@ mod tests {
         assert_eq!(back.thresholds, report.thresholds);
     }
 
-    /// Where the text of a rule says from which share on it speaks, that is the default. One that speaks above
-    /// a share may be critical from another one on.
+    /// Where the text of a rule says from which share on it speaks, that is the default. One that speaks
+    /// above a share may be critical from another one on.
     #[test]
     fn texts_tell_the_default() {
         let mut said = 0;
