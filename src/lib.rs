@@ -37,7 +37,7 @@
 //! | `walstat-names` | names of relations, from catalogs, files, servers | who asks for a name |
 //! | `walstat-analyse` | what is counted, a file a dimension | files, printing |
 //! | `walstat-whatif` | what other settings would have written | printing |
-//! | `walstat-report` | one typed model of all that is printed, and advice on it | text, arguments |
+//! | `walstat-report` | one typed model of all that is printed, and advice | formats, where it goes |
 //! | `walstat` | this library, and with the feature `cli`, on by default, the command | |
 //!
 //! Of the command, `render` makes text of the model, a file a format, and `commands` has a file a command.

@@ -1,4 +1,5 @@
-//! Model → text; one file a format. Computes nothing: it formats what the model says.
+//! Model → text; one file a format. It formats what the model says, and says at most what share or rate two
+//! of its numbers make.
 
 pub mod check_markdown;
 pub mod check_table;

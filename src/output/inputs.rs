@@ -10,6 +10,7 @@ use walstat_read::input::names::{FileName, backup_start};
 use walstat_read::input::probe::first_page;
 use walstat_read::input::recognise;
 use walstat_read::input::recognise::{Content, recognise};
+use walstat_read::input::storage::LINKS_MAX;
 
 /// Refuses to overwrite what is read: one of `inputs`, or WAL in a directory among them; and what is no
 /// file for a result anyway.
@@ -75,9 +76,6 @@ pub fn place_of(path: &Path) -> Option<PathBuf> {
     }
     None
 }
-
-/// So many links are followed, as the system does.
-const LINKS_MAX: usize = 40;
 
 /// Whether a file is read where `input` is.
 fn is_read(target: &Path, input: &Path) -> bool {

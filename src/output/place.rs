@@ -14,9 +14,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// So many links are followed, as the system does.
-const LINKS_MAX: usize = 40;
+use walstat_read::input::storage::LINKS_MAX;
 
 /// Devices that take text and keep nothing of it, or show it.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/full", "/dev/zero", "/dev/tty"];

@@ -92,18 +92,13 @@ pub fn sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-/// The unused rest of segments is worth a line where it is more than such a share of all bytes.
-const CLOSED_EARLY: f64 = 0.1;
-
 /// What no cause has, since no record has it: the unused rest of segments that were closed early.
 pub fn closed_early(report: &Report, size: impl Fn(u64) -> String) -> Option<String> {
-    let (unused, all) = (report.books.switch_bytes, report.books.input_bytes);
-    let share = (all > 0).then(|| unused as f64 / all as f64)?;
-    (share >= CLOSED_EARLY).then(|| {
+    report.books.closed_early_ratio().map(|share| {
         format!(
             "besides, {} ({} of what was read) are the unused rest of segments closed early, by \
              archive_timeout, pg_switch_wal or a backup",
-            size(unused),
+            size(report.books.switch_bytes),
             fraction(Some(share))
         )
     })

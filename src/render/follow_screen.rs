@@ -4,6 +4,7 @@ mod room;
 
 use super::follow::{happening_line, kind_name, largest_kinds, share, table_name};
 use super::number::{UNKNOWN, grouped, human_bytes};
+use super::style::BARS;
 use super::time::clock;
 use super::visible::visible;
 use anstyle::{AnsiColor, Style};
@@ -49,8 +50,6 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const WARNING: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
-/// Bars from low to high.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// What happened that somebody should look at.
 const ALARMING: [&str; 6] =
     ["lost", "damaged", "folder_gone", "folder_unreadable", "other_cluster", "other_history"];

@@ -8,15 +8,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use walstat_report::model::checked::{AcceptedGap, Check, Verdict};
 use walstat_report::model::finding::Finding;
+use walstat_report::model::follow::OTHER;
 use walstat_report::model::kind::KindRow;
 use walstat_report::model::table::{Table, TableRow};
 use walstat_report::model::whatif::Scenario;
 use walstat_report::model::when::Causes;
 use walstat_report::model::who::{DatabaseRow, RelationRow, TablespaceRow, WholeTableRow};
 use walstat_report::model::{Numbers, RecordRow, Report, RmgrRow, VERSION};
-
-/// The value of all labels of the rows that are not shown.
-const OTHER: &str = "other";
 
 /// What is told of each row: the end of the metric's name, what it is, the value.
 pub(super) type Measure = (&'static str, &'static str, fn(&Numbers) -> u64);

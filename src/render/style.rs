@@ -3,6 +3,9 @@
 use super::number::human_bytes;
 use comfy_table::{CellAlignment, Table, presets};
 
+/// Bars from low to high.
+pub const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
 /// How to show a report to people.
 #[derive(Debug, Clone, Copy)]
 pub struct Show {

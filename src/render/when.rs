@@ -3,7 +3,7 @@
 
 use super::checkpoints::causes;
 use super::number::{counted, grouped, human_bytes};
-use super::style::Show;
+use super::style::{BARS, Show};
 use super::time::{clock, date, duration, moment, seconds_between};
 use std::io::{self, Write};
 use walstat_report::model::Report;
@@ -12,8 +12,6 @@ use walstat_report::model::settings::{SettingValues, Settings};
 use walstat_report::model::size::megabytes_setting;
 use walstat_report::model::when::how;
 use walstat_report::model::when::{Overview, Range};
-
-const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Writes the block, if anything is known of when.
 pub fn render(report: &Report, style: &Show, out: &mut dyn Write) -> io::Result<()> {
@@ -54,7 +52,7 @@ pub fn lines(report: &Report) -> Vec<String> {
 fn sparkline(amounts: &[u64]) -> String {
     let most = amounts.iter().max().copied().unwrap_or(0).max(1);
     let level = |amount: u64| (u128::from(amount) * 7).div_ceil(u128::from(most)) as usize;
-    amounts.iter().filter_map(|amount| EIGHTHS.get(level(*amount))).collect()
+    amounts.iter().filter_map(|amount| BARS.get(level(*amount))).collect()
 }
 
 fn checkpoints(when: &Overview) -> Option<String> {

@@ -63,7 +63,7 @@ impl<const FEW: usize> TryFrom<Written> for BlockSet<FEW> {
             Written::Few(numbers) => numbers.into_iter().for_each(|number| set.insert(number)),
             Written::Many(bytes) => {
                 let all = RoaringBitmap::deserialize_from(bytes.as_slice())?;
-                // What is remembered as recent must be there.
+                // `recent` must hold only numbers that are in `all`, or inserting one would be skipped.
                 let recent = [all.min().unwrap_or_default(); RECENT];
                 if !all.is_empty() {
                     set.0 = Numbers::Many(Box::new(Many { recent, all, ..Many::default() }));
@@ -138,7 +138,7 @@ impl<const FEW: usize> BlockSet<FEW> {
             numbers.swap(0, used);
             *len += 1;
         } else {
-            // What is remembered as recent must be there: 0 is, at first, in every place.
+            // `recent` must hold only numbers that are in `all`, and its default is 0.
             let all = numbers.iter().copied().chain([number]).collect();
             let many = Many { recent: [number; RECENT], all, ..Many::default() };
             self.0 = Numbers::Many(Box::new(many));

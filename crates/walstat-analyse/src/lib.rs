@@ -1,4 +1,4 @@
-//! What is counted in PostgreSQL's WAL: one file a dimension, each of which knows nothing of the others.
+//! What is counted in PostgreSQL's WAL: one file a dimension, which may be made of others.
 //!
 //! A dimension is a type that is [`Observe`](walstat_read::scan::observe::Observe): it sees each record
 //! once, and its results of consecutive WAL merge into the same, however the WAL was divided.
@@ -10,19 +10,22 @@
 //!   be asked for.
 //! * **Who writes it?** [`who`] holds what was asked for of [`relation`] (with `operation`, [`leaf`]),
 //!   [`update`], [`vacuum`], [`hot_blocks`], `transaction` (with [`finished_transactions`], [`kind`],
-//!   `distribution`) and `names`; [`large_transactions`] and [`kind_sample`] are for every report.
+//!   `distribution`) and `names`; [`large_transactions`] and [`kind_sample`] are for every report. What is
+//!   counted by pages names one by `page`.
 //! * **What was done to tables?** [`events`], and where recovery has to stop before it.
 //! * **When was it written?** [`when`] follows one [`deferred_log`] for [`course`],
-//!   [`checkpoint`] (why each
-//!   began: [`checkpoint::cause`]), [`replication`] and [`commit`]; [`time_map`] is the clock, [`mod@clock`]
-//!   its first and last time.
-//! * **What does a backup need of it?** [`backup`], [`replay_points`], [`recovery_window`].
+//!   [`checkpoint`] (why each began: [`checkpoint::cause`]), [`replication`], [`commit`] and
+//!   [`archive_timeout`]; [`time_map`] is the clock, [`mod@clock`] its first and last time, [`time_search`]
+//!   finds the segments of a span, `unused` are the rests that switches leave.
+//! * **What does a restore need of it?** [`restore_input`]: [`backup`], [`replay_points`], and where recovery
+//!   ends, [`contradictions`] (with `unassigned_xids`); [`recovery_window`]; what is prepared and keeps a
+//!   server from opening, [`two_phase`] and [`prepared_log`].
 //! * **How long would images be otherwise?** [`sample`] keeps some, [`image_compressor`] compresses them as
 //!   the server does.
 //! * **While it is written?** [`follow`]: what is counted is taken away at each telling.
 //! * **All of it?** [`counters`]: everything that can be counted, as far as it was asked for.
-//! * Tables in little memory: `fork_table`, `sparse_column`, `recent_map`, `block_set`, [`amounts`];
-//!   `open_events` is what waits for the WAL before.
+//! * Tables in little memory: `fork_table`, `sparse_column`, `recent_map`, `block_set`, `low_set`, `xid_set`,
+//!   [`amounts`]; `open_events` is what waits for the WAL before, `xid_order` which xid is the later one.
 //!
 //! # Where to add a dimension
 //!

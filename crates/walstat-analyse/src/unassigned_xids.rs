@@ -14,10 +14,9 @@ use walstat_format::payload::standby::{self, RunningXacts};
 use walstat_format::payload::xact::{self, Assignment, End};
 use walstat_format::payload::xlog;
 use walstat_format::record::Record;
+use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::rmgr::{RecordType, STANDBY, TRANSACTION, XLOG};
 
-/// The first id that is given to a transaction (`FirstNormalTransactionId`).
-const FIRST_NORMAL_XID: u32 = 3;
 /// Transactions in a page of the commit log, where it has the usual 8 kB.
 const XIDS_A_PAGE: u32 = 32_768;
 

@@ -86,9 +86,6 @@ pub fn has_fixed_length(record: RecordType) -> bool {
     rmgr == XLOG && parsed.contains(&info) || !has_lists && LENGTHS.has(rmgr, info)
 }
 
-/// In `xl_info`: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`, from 10 on).
-const CHECK_CONSISTENCY: u8 = 0x02;
-
 /// Whether a record has to be looked at by [`contradiction`]. One of the usual form of its type needs not:
 /// with one block, whose page is restored from an image as it is stored, or redone with its data.
 #[inline(always)]

@@ -17,7 +17,7 @@ pub mod restore;
 
 use super::cursor::at;
 use super::lsn::Lsn;
-pub use super::page_size::{MIN_PAGE_BYTES, is_page_size};
+pub use super::page_size::{DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES, MIN_PAGE_BYTES, is_page_size};
 
 /// Bytes of the header before the line pointers.
 pub const PAGE_HEADER_BYTES: usize = 24;

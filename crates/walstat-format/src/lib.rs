@@ -23,16 +23,19 @@
 //! | [`segment_records`] | the records of one segment in memory | |
 //! | [`record_header`], [`crc`] | the 24 bytes before a record, its checksum | `XLogRecord`, `xl_crc` |
 //! | [`rmgr`] | resource managers, and the names of record types | `rmgrlist.h` |
-//! | [`block`], [`image`], [`fork`] | block references, page images | `XLogRecordBlockHeader` |
+//! | [`block`], [`image`], [`fork`], `locator` | block references, page images | `XLogRecordBlockHeader` |
 //! | [`record`], [`body`] | a valid record, and its bytes across pages | `DecodedXLogRecord` |
 //! | [`contradiction`] | records that say what redo cannot do | |
 //! | [`payload`] | main data: commits, checkpoints, changes of rows and indexes | `xl_*` |
-//! | [`data_page`] | pages of tables and indexes, rows, pages from images | `PageHeaderData` |
+//! | [`data_page`], `page_size` | pages of tables and indexes, rows, pages from images | `PageHeaderData` |
+//! | [`map_page`] | how many blocks a page of a map tells of | `fsm`, `vm` |
 //! | [`catalog_layout`] | where the columns of the system catalogs lie | `pg_class` … |
+//! | `checkpoint_layout` | where the fields of a checkpoint lie | `CheckPoint` |
 //! | [`version`] | what differs between releases: the one table | `XLOG_PAGE_MAGIC` |
 //! | [`cursor`] | numbers out of bytes that may be too few | |
 //! | [`by_key`] | maps that are written by their keys | |
 //! | [`scatter`] | numbers scattered, for tables and samples | |
+//! | `listed` | macros for lists that would be written several times | |
 //!
 //! A DBA's words: an *LSN* is [`lsn::Lsn`]; a *relfilenode* is in [`block::RelFileLocator`]; a
 //! *full page image* (FPI) is [`block::Image`], and a page again by `data_page::restore`; a *timeline

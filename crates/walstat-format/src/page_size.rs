@@ -4,7 +4,10 @@
 pub const MIN_PAGE_BYTES: usize = 1024;
 
 /// The largest page a server can have.
-pub(crate) const MAX_PAGE_BYTES: usize = 32 << 10;
+pub const MAX_PAGE_BYTES: usize = 32 << 10;
+
+/// The size of every release's default, where nothing tells it.
+pub const DEFAULT_PAGE_BYTES: usize = 8192;
 
 /// Whether a server can have pages of that size.
 pub fn is_page_size(bytes: usize) -> bool {

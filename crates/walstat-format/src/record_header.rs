@@ -15,6 +15,9 @@ pub const CRC_OFFSET: usize = 20;
 /// Where `xl_prev` lies.
 pub const PREVIOUS_OFFSET: usize = 8;
 
+/// In `xl_info`, from 10 on: redo compares each block with an image of it (`XLR_CHECK_CONSISTENCY`).
+pub const CHECK_CONSISTENCY: u8 = 0x02;
+
 /// Lower xids are no transactions (`FirstNormalTransactionId`): 1 made the first catalogs, and initdb
 /// writes its first records as it; 2 stands for any that is frozen.
 pub const FIRST_NORMAL_XID: u32 = 3;

@@ -12,6 +12,9 @@ pub const SEGMENT_BYTES: std::ops::RangeInclusive<u32> = 1 << 20..=1 << 30;
 /// The WAL page sizes that a server can be built with.
 pub const PAGE_BYTES: std::ops::RangeInclusive<u32> = 1 << 10..=1 << 16;
 
+/// The smallest of them, at whose multiples all pages lie.
+pub const PAGE_BYTES_MIN: u64 = *PAGE_BYTES.start() as u64;
+
 /// Digits of a segment's name.
 pub const NAME_DIGITS: usize = 24;
 /// The first of them, by which archivers name the directory that a segment is put into.

@@ -1,8 +1,8 @@
 //! The one table of what differs between the releases 9.5 and 19.
 //!
-//! Nothing outside this file and [`super::payload`] asks which release wrote the WAL: it asks
-//! what the table says. Facts are from `src/include/access/` and `src/bin/pg_waldump/` of each
-//! release.
+//! What takes payloads apart, [`super::payload`] and [`super::contradiction`], may ask which release
+//! wrote the WAL; all else asks what the table says. Facts are from `src/include/access/` and
+//! `src/bin/pg_waldump/` of each release.
 
 use crate::catalog_layout::CatalogLayout;
 use crate::checkpoint_layout::CheckpointLayout;
@@ -373,8 +373,8 @@ impl Version {
         id <= self.rmgr_max || (self.custom_rmgrs && id >= FIRST_CUSTOM_RMGR)
     }
 
-    /// Whether this is `first` or a later release. For the payloads only: everything else asks the
-    /// columns of the table.
+    /// Whether this is `first` or a later release. For what takes payloads apart only: everything else
+    /// asks the columns of the table.
     pub(crate) fn since(&self, first: Release) -> bool {
         self.index >= first as usize
     }

@@ -10,6 +10,7 @@
 //! | [`data_directory`] | the catalogs, the commit log and the multixacts of a data directory, as files |
 //! | [`names_file`] | names in CSV, TSV or JSON, and the query that a server answers with them |
 //! | [`server_settings`] | the settings in a data directory that WAL depends on |
+//! | [`wal_keepers`] | what a server keeps in `pg_wal`, and what for |
 //! | `server` (feature `server`) | names from a running server |
 //!
 //! A DBA's words: `pg_class` and its kin are read by [`catalog::row`]; `pg_filenode.map`, `pg_xact`,

@@ -36,6 +36,7 @@ pub mod source;
 pub mod stamp;
 pub mod storage;
 pub mod stream;
+mod suffixes;
 pub mod tar;
 pub mod timeline;
 mod unpacking;

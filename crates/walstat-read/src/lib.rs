@@ -34,17 +34,29 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`discover`](input::discover) | which files at the paths may be segments |
-//! | [`names`](input::names), [`piece`](input::piece) | what a file's name says, what is known of one file |
+//! | [`names`](input::names), `suffixes` | what a file's name says, and its suffix |
+//! | [`piece`](input::piece) | what is known of one file |
+//! | [`known_files`](input::known_files), [`stamp`](input::stamp) | the same from before, if it still holds |
 //! | [`recognise`](input::recognise), [`probe`](input::probe) | what a file holds, by its first bytes |
-//! | [`codec`](input::codec), [`tar`](input::tar), [`stream`](input::stream) | compressions, tars, pipes |
+//! | [`codec`](input::codec), `unpacking` | compressions, and which of their tools unpacks a file |
+//! | [`tar`](input::tar), [`stream`](input::stream) | tars and pipes |
 //! | [`input_kind`](input::input_kind) | whether a directory is an archive, `pg_wal` or a copy |
-//! | [`placing`](input::placing), [`plan`](input::plan) | the segment that each file is, and which are read |
+//! | `packing`, `neighbours` | whether a restore gets a file, as it is packed |
+//! | `reach`, `layout`, `repository`, `archive_info` | the same, by where it lies |
+//! | [`placing`](input::placing), `salvage`, [`listed`](input::listed) | the segment that each file is |
+//! | [`plan`](input::plan), [`timeline`](input::timeline) | which segments are read, of which timeline |
 //! | [`storage`](input::storage) | files, on disk and in object stores |
+//! | [`limited`](input::limited), [`inherited`](input::inherited) | files of any size, or open already |
 //! | [`segment`](input::segment), [`source`](input::source) | one segment of the plan, and its bytes |
-//! | [`history`](input::history), [`label`](input::label) | timeline histories, backup labels |
+//! | [`mapped`](input::mapped), `faster_way` | files that are mapped, and whether they are |
+//! | `digest` | whether two copies are the same |
+//! | [`history`](input::history), `history_text` | timeline histories |
+//! | [`label`](input::label) | backup labels |
 //! | [`control`](input::control) | `pg_control` |
+//! | [`packed`](input::packed) | the files that walstat writes for itself |
 //! | [`problem`](input::problem) | what is wrong in the WAL |
 //! | [`error`](input::error) | why there is nothing to read |
+//! | [`formula`](input::formula) | texts that a spreadsheet would run |
 //!
 //! From segments to records ([`scan`]):
 //!
@@ -52,15 +64,27 @@
 //! | --- | --- |
 //! | [`observe`](scan::observe) | the trait of what counts records |
 //! | [`observer`](scan::observer) | a value of any type that has this trait |
-//! | [`pages`](scan::pages), [`reader`](scan::reader) | pages through one buffer, records out of pages |
-//! | [`run`](scan::run) | what reading consecutive segments gives: runs are joined in WAL order |
-//! | [`outcome`](scan::outcome), [`ending`](scan::ending) | the result of a scan, and how the WAL ends |
+//! | [`read`](scan::read), `parallel` | a scan from its files to its outcome, on all threads |
+//! | [`pages`](scan::pages), `page_buffer` | pages through one buffer |
+//! | [`reader`](scan::reader), `pending`, `resync` | records out of pages, also after what is none |
+//! | `fast`, `usual_types` | the same of usual records, many at once |
+//! | [`scope`](scan::scope) | what makes bytes a valid record |
+//! | [`run`](scan::run) | what reading consecutive segments gives |
+//! | `join`, `joined_runs` | runs joined in WAL order |
+//! | [`outcome`](scan::outcome) | the result of a scan |
+//! | `damage`, [`ending`](scan::ending) | places without a record, and how the WAL ends |
+//! | [`claims`](scan::claims), `timeline_switches` | what records say that is judged at the end |
+//! | [`few`](scan::few) | the first of records of which few are noted |
+//! | [`alone`](scan::alone), `copies`, `verify` | files that are read by themselves |
+//! | `older_pages` | files of a timeline that hold an older one's pages |
 //! | [`books`](scan::books) | every byte that is in no counted record, by what it is |
 //! | [`streamed`](scan::streamed) | segments in tars and pipes, which can be read only once |
 //! | [`partial`](scan::partial) | results that are merged later |
+//! | [`round`](scan::round), [`memory`](scan::memory) | one check of many, and what it remembers |
 //! | [`seek`](scan::seek) | a look into single segments |
-
-//! [`follow`] reads WAL as it is written, by the same means.
+//! | [`progress`](scan::progress) | how far reading has come |
+//!
+//! [`Scan`] (`reading`) ties both together; [`follow`] reads WAL as it is written, by the same means.
 
 #![warn(unreachable_pub)]
 

@@ -545,6 +545,23 @@ mod tests {
         assert_eq!(back.thresholds, report.thresholds);
     }
 
+    /// Where the text of a rule says from which share on it speaks, that is the default. One that speaks
+    /// above a share may be critical from another one on.
+    #[test]
+    fn texts_tell_the_default() {
+        let mut said = 0;
+        for rule in RULES.iter().filter(|rule| matches!(rule.threshold.speaks, Speaks::From)) {
+            let told = rule.threshold.told(rule.threshold.chen);
+            for begun in rule.explanation().split("From ").skip(1) {
+                let mut words = begun.split_whitespace();
+                let (Some(number), Some("%")) = (words.next(), words.next()) else { continue };
+                assert!(told.contains(&format!(" {number} %")), "{}: {told}", rule.id);
+                said += 1;
+            }
+        }
+        assert!(said > 5, "{said}");
+    }
+
     /// What a rule's summary says of its threshold is the default.
     #[test]
     fn summaries_tell_the_default() {

@@ -1,4 +1,5 @@
-//! The report of every command is put together here, of whatever was counted for it.
+//! The report of every command is put together here, of whatever was counted for it; what one command alone
+//! asks for, that one adds.
 
 use super::build::{Counted, Draft, Request, build, times};
 use super::estimate::estimates;

@@ -16,7 +16,7 @@ use walstat_analyse::clock::Clock;
 use walstat_analyse::dimension::{Dimension, Dimensions};
 use walstat_analyse::ratios::{Ratios, ratio};
 use walstat_analyse::select;
-use walstat_analyse::totals::{RecordTable, Totals};
+use walstat_analyse::totals::RecordTable;
 use walstat_analyse::volume::Volume;
 use walstat_analyse::why;
 use walstat_analyse::why::ByteCause;
@@ -94,7 +94,7 @@ pub fn build<O>(
         when: counted.overview,
         estimates: counted.estimates,
         problems: problems(plan, outcome, request),
-        notes: notes(table, &all, plan, outcome, request),
+        notes: notes(table, &books, plan, outcome, request),
         ..Report::of(request.command, input, range, books, (totals, ratios), ending)
     };
     Draft { report, official: official::lines(version, request.start, plan, outcome) }
@@ -315,24 +315,20 @@ fn not_counted(plan: &Plan) -> Vec<String> {
     counts.into_iter().map(note).chain(not_read).collect()
 }
 
-/// The unused rest of segments is worth a note where it is more than such a share of all records.
-const CLOSED_EARLY_RATIO: f64 = 0.1;
-
 /// The space that segments take which were closed before they were full.
-fn closed_early<O>(totals: &Totals, outcome: &Outcome<O>) -> Option<String> {
-    let unused = outcome.books.get(Heading::Switch);
-    let share = ratio(unused, totals.total_bytes + outcome.books.get(Heading::Filtered));
-    share.filter(|share| *share >= CLOSED_EARLY_RATIO).map(|_| {
+fn closed_early(books: &model::Books) -> Option<String> {
+    books.closed_early_ratio().map(|_| {
         format!(
-            "{unused} bytes are the unused rest of segments that were closed early \
-             (archive_timeout, pg_switch_wal, backups)"
+            "{} bytes are the unused rest of segments that were closed early (archive_timeout, \
+             pg_switch_wal, backups)",
+            books.switch_bytes
         )
     })
 }
 
 fn notes<O>(
     table: &RecordTable,
-    totals: &Totals,
+    books: &model::Books,
     plan: &Plan,
     outcome: &Outcome<O>,
     request: &Request,
@@ -358,7 +354,7 @@ fn notes<O>(
     notes.extend(not_counted(plan));
     // The report says it beside the causes of all other bytes.
     if request.command != CommandName::Report {
-        notes.extend(closed_early(totals, outcome));
+        notes.extend(closed_early(books));
     }
     notes
 }

@@ -7,6 +7,7 @@ use super::model::{self, CommandName, Numbers, Report};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use walstat_analyse::ratios::ratio;
+use walstat_names::catalog::row::kind::{INDEX, PARTITIONED_INDEX};
 
 /// Puts them side by side.
 pub fn diff(before: &Report, after: &Report) -> Diff {
@@ -172,7 +173,7 @@ impl<'r> Parts<'r> {
 
 /// Whether a row is an index, whose table is not known.
 fn is_index(row: &WholeTableRow) -> bool {
-    row.kind.as_deref().is_some_and(|kind| ["i", "I"].contains(&kind))
+    row.is_of_kind(&[INDEX, PARTITIONED_INDEX])
 }
 
 /// A database's name, or its oid.

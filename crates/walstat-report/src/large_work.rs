@@ -11,12 +11,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use walstat_analyse::large_transactions::LargeTransaction;
 use walstat_names::catalog::names::Names;
+use walstat_names::catalog::row::kind::INDEX;
 
 /// Large transactions that are told.
 const TOLD: usize = 20;
 
-/// `relkind` of an index.
-const INDEX: &str = "i";
 /// A table whose builds have less is not told, as a transaction is not.
 const LEAST_BUILT: u64 = 1 << 20;
 
@@ -110,7 +109,7 @@ impl Tables<'_> {
         let mut times: BTreeMap<String, (u64, &WholeTableRow)> = BTreeMap::new();
         for (relation, met) in &transaction.relations {
             let Some(row) = self.of_file.get(relation.to_string().as_str()) else { continue };
-            if row.kind.as_deref() == Some(INDEX) {
+            if row.is_of_kind(&[INDEX]) {
                 all -= met;
                 continue;
             }

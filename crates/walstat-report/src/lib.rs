@@ -1,21 +1,27 @@
-//! One typed model of everything that is printed, and what fills, judges and compares it. Touches no WAL
-//! and prints nothing: what records come to is counted by `walstat-analyse`, text is made by the program.
+//! One typed model of everything that is printed, its sentences among it, and what fills, judges and compares
+//! it. Touches no WAL and prints nothing: what records come to is counted by `walstat-analyse`, formats are
+//! the program's.
 //!
 //! * [`model`]: the report, a field for each key of the JSON; [`model::view`] has what only renderers need.
-//! * [`assemble`]: the one place where the report of a command is put together, of whatever was counted.
+//! * [`assemble`]: puts the report of a command together, of whatever was counted; what one command alone
+//!   asks for, that one adds. [`notes`] are what is to be said of how it came to be.
 //! * [`build`]: results of a scan → the model, with [`who`] (by relation, block, transaction), [`mod@when`]
 //!   (over time) and [`whatif`] (predictions).
 //! * [`events`]: what was done to tables, as it is told.
 //! * [`follow`]: what is told of WAL while it is written, and the state in which that stops.
 //! * [`known`]: names of relations that are known before the WAL is read.
+//! * [`contradicting`]: records whose payload contradicts itself, as problems.
+//! * [`restart`]: where replay would begin in a server's own directory.
 //! * `large_work`: who wrote much at once, and what it did to which table.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
-//! * `estimate`: what other settings would have written, from a sample of the images.
+//! * `estimate`: what other settings would have written, from a sample of the images; `settled`: how fewer
+//!   bytes bring fewer checkpoints, and these fewer bytes again.
 //! * [`advice`]: the rules behind WHAT TO DO, a file each in `advice/rules`.
 //! * [`mod@check`]: verdicts. [`budget`] and [`table_budget`] say what is asked, [`restore`] whether a backup
 //!   can be restored, [`mod@window`] from where to where recovery can go, [`annotation`] how code hosts
-//!   and scanners take it.
+//!   and scanners take it; `segment_group` has integrity by group of segments.
 //! * [`wal_keepers`]: what keeps segments in `pg_wal`.
+//! * `settings`: a server's settings, as the model has them.
 //! * [`diff`], [`baseline`]: two reports side by side, and an earlier one read back.
 //! * [`gap`]: segments that may be missing, since somebody said so.
 //! * [`amount`]: sizes, ratios, rates and times as people write them in options.

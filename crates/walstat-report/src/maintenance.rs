@@ -4,9 +4,7 @@ use super::model::who::WholeTableRow;
 use super::model::{ByteCause, Maintenance, MaintenanceRow, Report, Why};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
-
-/// `relkind` of a materialized view.
-const MATERIALIZED_VIEW: &str = "m";
+use walstat_names::catalog::row::kind::MATERIALIZED_VIEW;
 
 /// A row for each kind of work that wrote anything, most first; `None` where causes are not told.
 /// `vacuum_fpi_bytes` are images of vacuum.
@@ -63,7 +61,7 @@ pub(crate) fn views(report: &Report) -> impl Iterator<Item = &WholeTableRow> {
 
 /// Whether a row is a materialized view's.
 pub(crate) fn is_view(row: &WholeTableRow) -> bool {
-    row.kind.as_deref() == Some(MATERIALIZED_VIEW)
+    row.is_of_kind(&[MATERIALIZED_VIEW])
 }
 
 /// What refreshes of a view wrote, and their images: all but vacuum.

@@ -42,6 +42,8 @@ use finding::Finding;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use threshold::Thresholds;
+use walstat_analyse::ratios::ratio;
+use walstat_format::data_page::DEFAULT_PAGE_BYTES;
 
 /// The version of the JSON schema.
 pub const SCHEMA: &str = "1.0";
@@ -228,7 +230,7 @@ impl Unreadable {
 }
 
 /// Data pages if no image tells their size: the default of every release.
-pub(crate) const DEFAULT_DATA_PAGE_BYTES: u32 = 8192;
+pub(crate) const DEFAULT_DATA_PAGE_BYTES: u32 = DEFAULT_PAGE_BYTES as u32;
 
 impl Report {
     /// Size of data pages, as an image told it or by default.
@@ -305,6 +307,21 @@ pub struct Books {
     pub damaged_bytes: u64,
     /// Signed, so that a mistake in either direction shows; 0 always.
     pub unaccounted_bytes: i64,
+}
+
+/// The unused rest of segments that were closed early is worth a word from this share of what was read on.
+const CLOSED_EARLY_RATIO: f64 = 0.1;
+
+impl Books {
+    /// The share of what was read that is the unused rest of segments that were closed early.
+    pub(crate) fn switch_ratio(&self) -> Option<f64> {
+        ratio(self.switch_bytes, self.input_bytes)
+    }
+
+    /// The same, where it is worth a word.
+    pub fn closed_early_ratio(&self) -> Option<f64> {
+        self.switch_ratio().filter(|share| *share >= CLOSED_EARLY_RATIO)
+    }
 }
 
 /// Bytes of one cause.

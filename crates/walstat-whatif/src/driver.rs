@@ -6,7 +6,7 @@ use super::causes::{self, Causes};
 use super::hand_over::{read_apart, read_here};
 use super::outcome::RunOutcome;
 use super::position::Geometry;
-use super::predict::{self, Prediction, Run, Way};
+use super::predict::{self, PlannedRun, Prediction, Way};
 use super::recode::{Means, Recoded, Recoder, Recoding, Share};
 use super::scenario::{AskedSetting, Scenario};
 use super::settings::{Change, Checkpoints, Settings};
@@ -286,7 +286,7 @@ impl WhatIf {
         trace: &Trace,
         base: &Base,
         scenarios: &[Scenario],
-        runs: &[Run],
+        runs: &[PlannedRun],
     ) -> Result<Vec<Prediction>, WhatIfError> {
         let mut recoded = self.recoded(trace, base, runs)?.into_iter();
         let plain: Vec<Settings> =
@@ -314,7 +314,7 @@ impl WhatIf {
         &self,
         trace: &Trace,
         base: &Base,
-        runs: &[Run],
+        runs: &[PlannedRun],
     ) -> Result<Vec<Recoded>, WhatIfError> {
         let with_codec = runs.iter().filter_map(|run| Some((run.settings.clone(), run.codec?)));
         let runs: Vec<(Settings, Recoding)> = with_codec.collect();

@@ -21,8 +21,8 @@ use walstat_format::record_header::RECORD_HEADER_BYTES;
 use walstat_format::rmgr::{HEAP, HEAP2, TRANSACTION};
 
 /// Database and tablespace in the record of a commit; `xinfo`, which says so.
-const DATABASE_BYTES: i32 = 8;
-const XINFO_BYTES: i32 = 4;
+const DATABASE_BYTES: i32 = xact::DBINFO_BYTES as i32;
+const XINFO_BYTES: i32 = xact::XINFO_BYTES as i32;
 /// An old key of one integer: header, bitmap of columns, value.
 const KEY_BYTES: i32 = 5 + 1 + 4;
 /// `Heap2/NEW_CID` for a row of a catalog, with its padding.

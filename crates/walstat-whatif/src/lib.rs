@@ -40,12 +40,13 @@
 //! | `trace` | the records as they are kept, in memory or a file |
 //! | [`base`] | checkpoints, settings and clock of the WAL that is there |
 //! | [`base_checkpoint`], `causes` | why each of its checkpoints began, and which settings would move it |
-//! | [`settings`], [`scenario`] | what is asked |
+//! | [`settings`], [`scenario`], `own` | what is asked, and what of it the base has already |
 //! | `pace` | when checkpoints begin and end |
 //! | `simulated_run`, `plan` | one run, decision by decision |
 //! | `range_walk`, `replay` | runs over the trace |
 //! | [`recode`] | runs whose images are compressed otherwise |
-//! | [`outcome`], [`uncertainty`], [`predict`] | what comes out |
+//! | `images_seen` | whether the base's images were written under one wal_compression |
+//! | [`outcome`], [`uncertainty`], `run_range`, [`predict`] | what comes out |
 //! | `position` | arithmetic of WAL positions |
 
 // What is `pub` is used by other crates.

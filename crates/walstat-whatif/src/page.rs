@@ -9,7 +9,8 @@ use super::page_view::{PageView, item_at};
 use std::ops::Range;
 use walstat_format::cursor::{Field, at};
 use walstat_format::data_page::{
-    ITEM_ID_BYTES, Item, ItemState, LAYOUT_VERSION, PAGE_HEADER_BYTES as HEADER_BYTES, field,
+    ITEM_ID_BYTES, Item, ItemState, LAYOUT_VERSION, MAX_PAGE_BYTES,
+    PAGE_HEADER_BYTES as HEADER_BYTES, field,
 };
 
 /// Which way tuples are packed: the order does not change their lengths, but what a codec
@@ -21,9 +22,6 @@ pub(crate) enum Packing {
     /// By line pointer number, the first one highest, unless they already lie so.
     ByItem,
 }
-
-/// The largest `BLCKSZ`.
-const BYTES_MAX: usize = 32 << 10;
 
 /// The bytes of a page. Its parts lie in order when a record comes to it, but a line pointer may lead
 /// anywhere, into the header too: so every place is checked where it is used.
@@ -43,7 +41,7 @@ impl Page {
         let parts = [self.lower(), self.upper(), self.special()];
         let [lower, upper, special] = parts;
         let is_in_order = [HEADER_BYTES, lower, upper, special, self.size()].is_sorted();
-        let is_page = (HEADER_BYTES..=BYTES_MAX).contains(&self.size());
+        let is_page = (HEADER_BYTES..=MAX_PAGE_BYTES).contains(&self.size());
         is_page && (is_in_order || parts == [0; 3])
     }
 

@@ -10,10 +10,8 @@ use super::page_view::{PageLength, PageView};
 use super::redo::{self, Before, Imaged};
 use super::whole_record::WholeRecord;
 use walstat_format::block::{BlockRef, Image};
+use walstat_format::data_page::DEFAULT_PAGE_BYTES;
 use walstat_format::data_page::restore::PageRestorer;
-
-/// What `BLCKSZ` is unless an image says otherwise.
-const USUAL_PAGE_BYTES: usize = 8192;
 
 /// So much memory of single pages is kept for the next ones.
 const SPARE_PAGES: usize = 8;
@@ -97,7 +95,7 @@ impl PageReplayer {
 
     /// `BLCKSZ`.
     pub(crate) fn page_bytes(&self) -> usize {
-        self.page_bytes.unwrap_or(USUAL_PAGE_BYTES)
+        self.page_bytes.unwrap_or(DEFAULT_PAGE_BYTES)
     }
 
     /// Pages that were given up to make room.

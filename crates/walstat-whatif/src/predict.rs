@@ -23,7 +23,7 @@ use walstat_format::payload::SECOND;
 
 /// A run that is simulated.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Run {
+pub(crate) struct PlannedRun {
     /// Place of its scenario.
     pub(crate) scenario: usize,
     /// Which way the server goes.
@@ -67,14 +67,14 @@ pub struct Prediction {
 
 /// The runs of scenarios. Where the server itself does not repeat what it does, there is one for each way it
 /// may go.
-pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<Run> {
+pub(crate) fn runs(base: &Base, scenarios: &[Scenario]) -> Vec<PlannedRun> {
     let of_one = |(scenario, asked): (usize, &Scenario)| {
         let settings = in_effect(base, asked);
         let others = other_ways(base, asked, &settings);
         let ways = std::iter::once((Way::Usual, settings)).chain(others);
         let run = |(way, settings): (Way, Settings)| {
             let codec = codec(base, &settings);
-            Run { scenario, way, settings, codec }
+            PlannedRun { scenario, way, settings, codec }
         };
         ways.map(run).collect::<Vec<_>>()
     };
@@ -529,7 +529,7 @@ mod tests {
         let (_, base) = base(&[]);
         let asked = Scenario::of([Change::CheckpointTimeout(60 * SECOND)]);
         let runs = runs(&base, &[asked]);
-        let is_far = |run: &&Run| match run.settings.checkpoints {
+        let is_far = |run: &&PlannedRun| match run.settings.checkpoints {
             Checkpoints::Timed(timed) => timed.late_segments == FAR_SEGMENTS,
             _ => false,
         };

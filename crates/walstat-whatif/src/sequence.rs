@@ -12,9 +12,7 @@ use super::blocks::Ordinal;
 use super::position::padded;
 use super::trace::{Entry, RecordEffect, Trace, TracedRecord};
 use hashbrown::HashMap;
-
-/// `SEQ_LOG_VALS`.
-const VALUES_AHEAD: u32 = 32;
+use walstat_format::payload::seq::SEQ_LOG_VALS;
 
 /// Notes which tables sequences feed, of those sequences of which the base's own records follow from that.
 pub(crate) fn connect(trace: &mut Trace, base: &Base) {
@@ -53,7 +51,7 @@ impl Covered {
     /// consecutive.
     fn period(&self) -> Option<u32> {
         let longest = self.longest.filter(|_| !self.is_unexplained)?;
-        Some(longest.max(VALUES_AHEAD + 1))
+        Some(longest.max(SEQ_LOG_VALS + 1))
     }
 }
 
@@ -154,7 +152,7 @@ impl State {
     /// The first record of it: for the value that is about to be taken, and those after it.
     fn begin(&mut self, ordinal: Ordinal) {
         if self.left.is_none() {
-            self.left = Some(VALUES_AHEAD + 1);
+            self.left = Some(SEQ_LOG_VALS + 1);
             self.stamped = ordinal;
         }
     }
@@ -164,7 +162,7 @@ impl State {
         let Some(left) = &mut self.left else { return false };
         let logs = *left == 0 || self.stamped < redo;
         if logs {
-            *left = VALUES_AHEAD;
+            *left = SEQ_LOG_VALS;
             self.stamped = ordinal;
         } else {
             *left -= 1;

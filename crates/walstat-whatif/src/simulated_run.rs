@@ -31,9 +31,9 @@ use walstat_format::rmgr::RecordType;
 
 /// Bytes of a record's header and of the short header of its main data.
 const HEAD_BYTES: u32 = (RECORD_HEADER_BYTES + DATA_HEADER_SHORT_BYTES) as u32;
-/// A snapshot of running transactions has 4 more bytes for each.
+/// `RUNNING_XACTS` without xids; 4 more for each.
 const RUNNING_XACTS_BYTES: u32 = HEAD_BYTES + 24;
-/// A record of one block, without its image.
+/// `FPI_FOR_HINT` without its image.
 const HINT_BYTES: u32 = (RECORD_HEADER_BYTES + BLOCK_HEADER_BYTES + PLACE_BYTES) as u32;
 /// A redo point that marks itself (17 and later).
 const CHECKPOINT_REDO_BYTES: u32 = HEAD_BYTES + 4;
@@ -49,14 +49,17 @@ pub(crate) struct SimulatedRun<'t> {
     pace: Pace<'t>,
     open: OpenSegment,
     sequences: Sequences<'t>,
+    /// Of the last redo point.
     redo: Ordinal,
     last: LastCheckpoints,
+    /// Where the next record begins, without page headers (`position`).
     usable: u64,
     /// No checkpoint begins or ends before a record with a smaller ordinal and position.
     quiet: (Ordinal, u64),
     replaces_checkpoints: bool,
     /// Records of the base's checkpoints that do not stay.
     dropped: VecDeque<Ordinal>,
+    /// Transactions that run, as of the last commit.
     running: u32,
     touched: Touched,
     /// Whether every redo point so far is one of the base's too.
@@ -73,7 +76,7 @@ struct InEffect {
     /// Whether full_page_writes is that of the base.
     follows_base: bool,
     archive_timeout: Option<ArchiveTimeout>,
-    /// Whether the other wal_level is logical, where there is another one.
+    /// The scenario's wal_level, if not the base's; `Some(true)`: logical.
     to_logical: Option<bool>,
 }
 
@@ -140,7 +143,7 @@ impl<'t> SimulatedRun<'t> {
         self.geometry.end(self.usable)
     }
 
-    /// The same of a record in the base.
+    /// Where a record of the base ends there, as it is stamped on its pages.
     pub(crate) fn base_end(&self, entry: &Entry) -> Lsn {
         let geometry = self.base.geometry;
         geometry.end(geometry.usable(entry.lsn) + padded(u64::from(entry.bytes)))

@@ -27,7 +27,8 @@ use walstat_format::block::BlockRef;
 use walstat_format::image::{HOLE_HEADER_BYTES, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{LONG_HEADER_BYTES, SHORT_HEADER_BYTES};
-use walstat_format::segment::PAGE_BYTES;
+use walstat_format::record_header::CHECK_CONSISTENCY;
+use walstat_format::segment::PAGE_BYTES_MIN;
 use walstat_format::version::Version;
 
 /// So much of what is noted of records is kept in memory at most: reading it back from a file costs little.
@@ -402,14 +403,11 @@ impl TraceBuilder {
     }
 }
 
-/// The least `XLOG_BLCKSZ`.
-const SMALLEST_PAGE_BYTES: u64 = *PAGE_BYTES.start() as u64;
-
 /// Whether a record at `lsn` is the next one after `end`: behind a page's header, if one is there.
 fn is_next(end: Lsn, lsn: Lsn) -> bool {
     let between = lsn.0.wrapping_sub(end.0);
     let headers = [SHORT_HEADER_BYTES as u64, LONG_HEADER_BYTES as u64];
-    between == 0 || end.0.is_multiple_of(SMALLEST_PAGE_BYTES) && headers.contains(&between)
+    between == 0 || end.0.is_multiple_of(PAGE_BYTES_MIN) && headers.contains(&between)
 }
 
 /// Bytes of the image's header.
@@ -450,9 +448,6 @@ fn facts(
         | set(redo::looks_at(record, block), entry_fact::LOOKED_AT)
         | set(block.id == 0 && level::keeps_data_at_logical(record), entry_fact::KEPT_AT_LOGICAL)
 }
-
-/// `XLR_CHECK_CONSISTENCY` of `xl_info` (10 and later).
-const CHECK_CONSISTENCY: u8 = 0x02;
 
 /// Whether block data stay beside an image (`REGBUF_KEEP_DATA`).
 fn keeps_data(record: &WholeRecord<'_>, block: &BlockRef) -> bool {

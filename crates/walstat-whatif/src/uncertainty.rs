@@ -3,7 +3,8 @@
 //! compared (`predict.rs`). Numbers, no words: the report says it in English.
 
 use walstat_format::block::{BLOCK_HEADER_BYTES, PLACE_BYTES};
-use walstat_format::data_page::{ITEM_ID_BYTES, PAGE_HEADER_BYTES};
+use walstat_format::data_page::PAGE_HEADER_BYTES;
+use walstat_format::data_page::heap_tuple::ROW_BYTES_MIN;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 
 /// A server whose checkpoints by volume are nearer to each other than that takes longer for one: requests
@@ -147,8 +148,6 @@ impl UncertaintyKind {
     }
 }
 
-/// The least that a row takes of its page: its header and its item pointer (`MaxHeapTuplesPerPage`).
-const ROW_BYTES_MIN: u64 = 24 + ITEM_ID_BYTES as u64;
 /// Main data with its header, and a plan of how to freeze (`xl_heap_prune`, `xlhp_freeze_plan`).
 const FREEZE_PLAN_BYTES: u64 = 9 + 12;
 /// A record that freezes rows in one way, without their numbers, which have 2 bytes each.
@@ -256,7 +255,7 @@ pub(crate) struct Circumstances {
 
 /// The longest record that freezes all rows of a page in one way.
 fn freeze_bytes_max(page_bytes: u64) -> u64 {
-    FREEZE_BYTES + 2 * (page_bytes.saturating_sub(PAGE_HEADER_BYTES as u64) / ROW_BYTES_MIN)
+    FREEZE_BYTES + 2 * (page_bytes.saturating_sub(PAGE_HEADER_BYTES as u64) / ROW_BYTES_MIN as u64)
 }
 
 impl Tally {

@@ -2,7 +2,9 @@
 
 use super::none;
 use super::source::{files, lines_of, packages, place_of, read, root};
+use std::collections::HashSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use walstat_format::version::VERSIONS;
 use walstat_report::advice::RULES;
 
@@ -173,4 +175,32 @@ fn unused_dependencies(place: &str) -> Vec<String> {
         }
     }
     unused
+}
+
+/// `docs/architecture.md` sends people there.
+#[test]
+fn each_crate_tells_of_its_modules() {
+    let crates = packages().into_iter().filter(|package| package.place.starts_with("crates/"));
+    let libs: Vec<PathBuf> =
+        crates.map(|package| root().join(package.place).join("src/lib.rs")).collect();
+    assert!(libs.len() > 5, "{libs:?}");
+    none(libs.iter().flat_map(|lib| untold_modules(lib)).collect());
+}
+
+/// The modules of a crate that its text does not name, those for tests left out.
+fn untold_modules(lib: &Path) -> Vec<String> {
+    let text = read(lib);
+    let doc: String = text.lines().filter(|line| line.starts_with("//!")).collect();
+    let code = doc.split('`').skip(1).step_by(2);
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let told: HashSet<&str> = code.flat_map(|code| code.split(move |c| !is_word(c))).collect();
+    let (mut untold, mut is_for_tests) = (Vec::new(), false);
+    for line in text.lines() {
+        let module = line.split_once("mod ").and_then(|(_, rest)| rest.strip_suffix(';'));
+        if let Some(name) = module.filter(|name| !is_for_tests && !told.contains(name)) {
+            untold.push(format!("{}: does not tell of {name}: say what is in it", place_of(lib)));
+        }
+        is_for_tests = line == "#[cfg(test)]";
+    }
+    untold
 }

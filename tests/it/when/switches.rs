@@ -95,3 +95,23 @@ fn where_the_clock_is_thin_no_peak_is_told() {
     let text = walstat(&[folder]).exits(0).stdout;
     assert!(text.contains("peak unknown: most of the WAL states no time"), "{text}");
 }
+
+/// By their share of what was read, of which the last segment is empty here but for a record.
+#[test]
+fn a_note_tells_of_them_where_the_report_does() {
+    for (room, is_told) in [(256 << 10, true), (160 << 10, false)] {
+        let mut wal = Wal::new(Form::of("16"), 1);
+        let end = wal.at() + wal.form.segment;
+        while wal.at() + room < end {
+            wal.add(&Rec::data(5000));
+        }
+        wal.switch();
+        wal.add(&commit(0));
+        let folder = wal.finish().write();
+        let notes = json(folder.path(), &["--stats=record"])["notes"].to_string();
+        assert_eq!(notes.contains("closed early"), is_told, "{notes}");
+        let folder = folder.path().to_str().expect("UTF-8");
+        let text = walstat(&[folder]).exits(0).stdout;
+        assert_eq!(text.contains("besides, "), is_told, "{text}");
+    }
+}

@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use walstat_format::lsn::Lsn;
 
 /// Bytes of memory; beyond that, chunks that hardly have a redo point in them are summed up.
-const BYTES: usize = 8 << 20;
+const MEMORY_MAX: usize = 8 << 20;
 
 /// A portion of the records.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ impl UndividedRecords {
     pub(super) fn push(&mut self, chunk: Chunk) {
         self.bytes += chunk.bytes();
         self.portions.push(Portion::Chunk(chunk));
-        if self.bytes > BYTES {
+        if self.bytes > MEMORY_MAX {
             self.sum_up();
         }
     }
@@ -87,10 +87,10 @@ impl UndividedRecords {
         if !(1..=keeps.len() / 2).contains(&candidates) {
             keeps.fill(true);
         }
-        let mut room = BYTES / 2;
+        let mut room = MEMORY_MAX / 2;
         for (portion, keeps) in self.portions.iter().zip(&mut keeps).rev() {
             let Portion::Chunk(chunk) = portion else { continue };
-            let is_last = room == BYTES / 2;
+            let is_last = room == MEMORY_MAX / 2;
             room = room.saturating_sub(if *keeps || is_last { chunk.bytes() } else { 0 });
             *keeps = is_last || (*keeps && room > 0);
         }

@@ -94,8 +94,8 @@ pub struct PlacedEvent {
     pub end: Lsn,
     /// What it says.
     pub event: Event,
-    /// What became of transactions since the last one that says it, or since the batch began; where no
-    /// transaction lives on only.
+    /// Set only on events that end all transactions: what became of them since the previous such event, or
+    /// since the batch began.
     pub transactions: Option<Box<OpenTransactions>>,
 }
 

@@ -11,7 +11,7 @@ use walstat_names::catalog::history::{ClassVersion, DatabaseVersion, Deeds, Touc
 use walstat_names::catalog::row::{TOAST_SCHEMA, kind};
 
 /// What has rows: tables, materialized views, and tables that have partitions.
-const TABLES: [u8; 3] = [b'r', b'm', b'p'];
+const TABLES: [u8; 3] = [kind::TABLE, kind::MATERIALIZED_VIEW, kind::PARTITIONED_TABLE];
 
 /// REINDEX CONCURRENTLY puts this into the name of the index that it replaces.
 const OLD_INDEX: &str = "_ccold";

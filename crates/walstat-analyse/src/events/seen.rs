@@ -166,7 +166,7 @@ impl Events {
         }
     }
 
-    /// No transaction goes on here but those that were prepared; `others`: these neither.
+    /// All transactions in flight end here as lost, except prepared ones and those in `others`.
     fn stop(&mut self, lsn: Lsn, others: &HashSet<u32>) {
         let prepared = self.open.iter().filter(|(_, work)| work.prepared.is_some());
         let mut stay: HashSet<u32> = others.clone();
@@ -196,7 +196,7 @@ impl Events {
 
     /// Counts a record if it is of rows, of the same transaction, and of the same block as the last one.
     #[inline(always)]
-    fn takes(&mut self, record: &Record<'_>) -> bool {
+    fn count_if_like_last(&mut self, record: &Record<'_>) -> bool {
         let Last { xid, mark, change, .. } = self.last;
         if record.header.xid != xid
             || xid == 0
@@ -225,7 +225,7 @@ impl Events {
 
     /// Takes note of a record that is not like the last one.
     #[inline(never)]
-    fn another(&mut self, record: &Record<'_>) {
+    fn observe_unlike_last(&mut self, record: &Record<'_>) {
         self.count_more();
         self.names.observe(record);
         if !self.names.is_idle() {
@@ -257,12 +257,12 @@ impl Events {
                     self.last = Last { xid, mark, change: RowChange::of_one(record), more };
                 }
             }
-            None => self.other(record),
+            None => self.observe_without_rows(record),
         }
     }
 
     /// A record of anything but rows and transactions.
-    fn other(&mut self, record: &Record<'_>) {
+    fn observe_without_rows(&mut self, record: &Record<'_>) {
         let (info, xid) = (record.header.rmgr_info(), record.header.xid);
         match record.header.rmgr {
             rmgr::DATABASE if xid != 0 => {
@@ -306,8 +306,8 @@ impl Observe for Events {
 
     #[inline]
     fn observe(&mut self, record: &Record<'_>) {
-        if !self.takes(record) {
-            self.another(record);
+        if !self.count_if_like_last(record) {
+            self.observe_unlike_last(record);
         }
     }
 

@@ -57,7 +57,7 @@ struct Redo {
     lsn: Lsn,
     /// What was counted up to there, exactly.
     place: Option<Place>,
-    /// That cannot be found out any more.
+    /// The sums up to there cannot be had any more: its WAL is gone.
     is_gone: bool,
 }
 

@@ -10,6 +10,7 @@ use super::number::{Number, bit, block, byte, half, whole};
 use crate::block::BlockRef;
 use crate::payload::brin::opcode as brin;
 use crate::payload::btree::opcode as btree;
+use crate::payload::gin::flag::{IS_LEAF, SPLIT_ROOT};
 use crate::payload::gin::opcode as gin;
 use crate::payload::gist::opcode as gist;
 use crate::payload::hash::opcode as hash;
@@ -79,11 +80,7 @@ const fn and_others(others: Taken, row: Row<Blocks>) -> Row<Blocks> {
 const INIT: u8 = heap::INIT_PAGE;
 /// `XLOG_SEQ_LOG`, and the only type of generic records.
 const LOG: u8 = 0x00;
-/// `XLOG_HASH_SPLIT_CLEANUP`
-const SPLIT_CLEANUP: u8 = 0xA0;
-/// `GIN_INSERT_ISLEAF` and `GIN_SPLIT_ROOT`
-const IS_LEAF: u8 = 0x02;
-const IS_ROOT: u8 = 0x04;
+
 /// A split of a B-tree page: the left one, the right one, the one after it if there is one; the child below,
 /// whose split this ends, at other levels than 0.
 const SPLIT: &[Taken] = &[R, M, ReadIfSome, ReadIf(whole(0))];
@@ -158,13 +155,13 @@ pub(super) static BLOCKS: Table<Blocks, 87> = Table::new([
     row(HASH, hash::SQUEEZE_PAGE, &[ReadUnless(byte(10)), R, R, ReadUnless(byte(11)), R, R, R]),
     since(Release::V17, row(HASH, hash::SQUEEZE_PAGE, SQUEEZE)),
     row(HASH, hash::DELETE, &[ReadUnless(byte(1)), R]),
-    row(HASH, SPLIT_CLEANUP, &[R]),
+    row(HASH, hash::SPLIT_CLEANUP, &[R]),
     row(HASH, hash::UPDATE_META_PAGE, &[R]),
     row(HASH, hash::VACUUM_ONE_PAGE, &[R, R]),
     row(GIN, gin::CREATE_INDEX, &[M, M]),
     row(GIN, gin::CREATE_PTREE, &[M]),
     row(GIN, gin::INSERT, &[R, ReadUnless(bit(0, IS_LEAF))]),
-    row(GIN, gin::SPLIT, &[R, R, ReadIf(bit(24, IS_ROOT)), ReadUnless(bit(24, IS_LEAF))]),
+    row(GIN, gin::SPLIT, &[R, R, ReadIf(bit(24, SPLIT_ROOT)), ReadUnless(bit(24, IS_LEAF))]),
     row(GIN, gin::VACUUM_PAGE, &[R]),
     row(GIN, gin::DELETE_PAGE, &[R, R, R]),
     // The tail of the list is read if there are rows, or if there was another one before.

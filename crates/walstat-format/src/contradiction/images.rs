@@ -1,11 +1,12 @@
 //! Images that are missing, or do not unpack to a page.
 
-use super::{BlockFault, CHECK_CONSISTENCY, Contradiction};
+use super::{BlockFault, Contradiction};
 use crate::block::BlockRef;
 use crate::image::unpacked::{Unpacked, unpacked};
 use crate::page_size::is_page_size;
 use crate::payload::{gin, hash, xlog};
 use crate::record::Record;
+use crate::record_header::CHECK_CONSISTENCY;
 use crate::rmgr::{GIN, HASH, XLOG};
 use crate::version::Release;
 
@@ -23,7 +24,7 @@ pub(super) fn wrong_image(record: &Record<'_>, block: &BlockRef) -> Option<Contr
     let hole_bytes = usize::from(image.hole_bytes);
     let (least, most) = match unpacked(compression, &record.image(block)?.bytes) {
         Unpacked::Bytes(bytes) => (bytes, bytes),
-        // Up to 11, one that goes on after the page is refused.
+        // Up to 11 an image that unpacks to more than the page is refused.
         Unpacked::Room(least, most) if record.version.since(Release::V12) => (least, most),
         Unpacked::Room(_, most) => (most, most),
         Unpacked::Unknown => return None,

@@ -11,6 +11,7 @@ mod spgist;
 
 use super::{Contradiction, OFFSET_MAX};
 use crate::cursor::{Cursor, List, at};
+use crate::data_page::index_tuple;
 use crate::payload::checkpoint::Checkpoint;
 use crate::payload::invalidation::Invalidation;
 use crate::payload::multixact::{self, Create};
@@ -53,15 +54,13 @@ fn is_redone(record: &Record<'_>, id: u8) -> bool {
 
 /// How long the index entry at a place says that it is (`IndexTupleSize`).
 fn stated_bytes(data: &[u8], place: usize) -> Option<usize> {
-    const SIZE_MASK: u16 = 0x1FFF;
-    let info: u16 = at(data, place + 6)?;
-    Some(usize::from(info & SIZE_MASK))
+    let info: u16 = at(data, place + index_tuple::INFO_AT)?;
+    Some(usize::from(info & index_tuple::SIZE_MASK))
 }
 
 /// The same, and at least its header.
 fn entry_bytes(data: &[u8], place: usize) -> usize {
-    const HEADER_BYTES: usize = 8;
-    stated_bytes(data, place).unwrap_or(0).max(HEADER_BYTES)
+    stated_bytes(data, place).unwrap_or(0).max(index_tuple::HEADER_BYTES)
 }
 
 /// An offset number from `least` on: 1 where something is looked up, 0 where it is put.

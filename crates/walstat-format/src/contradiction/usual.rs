@@ -1,12 +1,12 @@
 //! What a usual record of each type is like, in which nothing can be wrong: a few comparisons tell it from
 //! those that have to be looked at closer.
 
+use super::OFFSET_MAX;
 use super::blocks::BLOCKS;
 use super::by_type::{Row, TYPES, type_index, without_flag};
 use super::data::DATA;
 use super::images::WANTED;
 use super::lengths::LENGTHS;
-use super::{CHECK_CONSISTENCY, OFFSET_MAX};
 use crate::block::{
     BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, HAS_IMAGE, ONE_IMAGE_HEAD_BYTES, USUAL_HEAD_BYTES,
     WILL_INIT,
@@ -21,7 +21,7 @@ use crate::payload::heap2::{self, PRUNES};
 use crate::payload::spgist::opcode as spgist;
 use crate::payload::{heap, multixact, relmap, standby, xact, xlog};
 use crate::record::Record;
-use crate::record_header::RECORD_HEADER_BYTES;
+use crate::record_header::{CHECK_CONSISTENCY, RECORD_HEADER_BYTES};
 use crate::rmgr::{
     BRIN, BTREE, DATABASE, GENERIC, GIN, GIST, HASH, HEAP, HEAP2, MULTIXACT, RELMAP, SPGIST,
     STANDBY, STORAGE, TABLESPACE, TRANSACTION, XLOG,

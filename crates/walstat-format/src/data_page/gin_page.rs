@@ -1,8 +1,15 @@
-//! The access method's own part at the end of a GIN index's page (`GinPageOpaqueData` in
-//! `src/include/access/ginblock.h`), the same in all releases from 9.5 on.
+//! Pages of GIN indexes (`src/include/access/ginblock.h`): the access method's own part at their end
+//! (`GinPageOpaqueData`), and what lies in trees of rows. The same in all releases from 9.5 on.
+
+use super::ITEM_POINTER_BYTES;
 
 /// Bytes of that part.
 pub const SPECIAL_BYTES: usize = 8;
+/// Bytes of an entry of an inner page of a tree of rows (`PostingItem`): a block, and a row's place.
+pub const POSTING_ITEM_BYTES: usize = 4 + ITEM_POINTER_BYTES;
+/// Bytes of a segment of a leaf of rows (`GinPostingList`) before its packed rows: the first row's place, and
+/// how many bytes they are.
+pub const POSTING_LIST_HEADER_BYTES: usize = ITEM_POINTER_BYTES + 2;
 
 /// Where the fields of that part lie in it.
 pub mod field {

@@ -1,10 +1,14 @@
 //! Rows of tables as they lie in a page (`HeapTupleHeaderData` in
 //! `src/include/access/htup_details.h`), and the part of them that records carry.
 
+use super::ITEM_ID_BYTES;
 use crate::cursor::{Cursor, at};
 
 /// Bytes of the fixed header (`SizeofHeapTupleHeader`); the null bitmap follows.
 pub const TUPLE_HEADER_BYTES: usize = 23;
+/// The least that a row takes of its page: its header, aligned, and its line pointer
+/// (`MaxHeapTuplesPerPage`).
+pub const ROW_BYTES_MIN: usize = TUPLE_HEADER_BYTES.next_multiple_of(8) + ITEM_ID_BYTES;
 
 /// Where the fields of the header lie, from the start of the row.
 pub mod field {

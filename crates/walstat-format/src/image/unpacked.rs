@@ -119,7 +119,8 @@ fn lz4_length(half: u8, rest: &mut &[u8]) -> Option<usize> {
     Some(length)
 }
 
-const ZSTD_MAGIC: u32 = 0xFD2F_B528;
+/// What a frame of Zstandard begins with, in little-endian order.
+pub const ZSTD_MAGIC: u32 = 0xFD2F_B528;
 
 /// A frame of Zstandard (RFC 8878, 3.1.1): its header says how long the content is, and each block how long
 /// it is itself. How long a block's content is stands within it.

@@ -26,6 +26,28 @@ pub mod opcode {
     pub const VACUUM_DATA_LEAF_PAGE: u8 = 0x90;
 }
 
+/// Bits of the flags of an insertion and of a split.
+pub mod flag {
+    /// Of a tree of rows, not of keys (`GIN_INSERT_ISDATA`).
+    pub const IS_DATA: u8 = 0x01;
+    /// Of a leaf (`GIN_INSERT_ISLEAF`).
+    pub const IS_LEAF: u8 = 0x02;
+    /// The root is split (`GIN_SPLIT_ROOT`).
+    pub const SPLIT_ROOT: u8 = 0x04;
+}
+
+/// What is done to a segment of a leaf of rows (`ginxlogRecompressDataLeaf`).
+pub mod segment_action {
+    /// It goes (`GIN_SEGMENT_DELETE`).
+    pub const DELETE: u8 = 1;
+    /// A new one comes before it (`GIN_SEGMENT_INSERT`).
+    pub const INSERT: u8 = 2;
+    /// A new one comes in its place (`GIN_SEGMENT_REPLACE`).
+    pub const REPLACE: u8 = 3;
+    /// Rows are added to it (`GIN_SEGMENT_ADDITEMS`).
+    pub const ADD_ITEMS: u8 = 4;
+}
+
 /// What is inserted where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Insert {
@@ -39,7 +61,8 @@ impl Insert {
     /// Reads the main data; `None` if it is too short.
     pub fn parse(main_data: &[u8]) -> Option<Insert> {
         let flags: u16 = at(main_data, 0)?;
-        Some(Insert { is_data: flags & 0x01 != 0, is_leaf: flags & 0x02 != 0 })
+        let has = |flag: u8| flags & u16::from(flag) != 0;
+        Some(Insert { is_data: has(flag::IS_DATA), is_leaf: has(flag::IS_LEAF) })
     }
 }
 

@@ -26,6 +26,8 @@ pub mod opcode {
     pub const SQUEEZE_PAGE: u8 = 0x80;
     /// Entries are deleted.
     pub const DELETE: u8 = 0x90;
+    /// Entries that a split left behind are deleted.
+    pub const SPLIT_CLEANUP: u8 = 0xA0;
     /// The number of entries is set.
     pub const UPDATE_META_PAGE: u8 = 0xB0;
     /// Dead entries make room for a new one.

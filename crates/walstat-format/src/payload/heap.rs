@@ -210,6 +210,9 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Bytes of the main data, from 9.6 on.
+    pub const BYTES: u32 = 8;
+
     /// Reads the main data; `None` if it is too short. A byte of flags follows from 9.6 on.
     pub fn parse(main_data: &[u8]) -> Option<Lock> {
         let mut cursor = Cursor::new(main_data);

@@ -6,6 +6,9 @@ use crate::data_page::heap_tuple::HeapTuple;
 use crate::locator::RelFileLocator;
 use crate::version::{Release, Version};
 
+/// So many values are logged beyond the one that is given out.
+pub const SEQ_LOG_VALS: u32 = 32;
+
 /// Before the row stands which sequence it is.
 const LOCATOR_BYTES: usize = <RelFileLocator as Field>::BYTES;
 

@@ -31,6 +31,10 @@ pub const ASSIGNMENT: u8 = 0x50;
 pub const INVALIDATIONS: u8 = 0x60;
 /// The bit of `xinfo` that says that a database follows.
 pub const DBINFO: u32 = 0x001;
+/// Bytes of `xinfo` (`xl_xact_xinfo`).
+pub const XINFO_BYTES: usize = 4;
+/// Bytes of a database and its tablespace (`xl_xact_dbinfo`).
+pub const DBINFO_BYTES: usize = 8;
 
 /// Bits of `xinfo`, which say what follows.
 mod xinfo {

@@ -25,9 +25,17 @@ pub fn holds_large_objects(oid: u32) -> bool {
 /// The kinds of relations (`relkind`).
 pub mod kind {
     /// Kinds that have files: tables, indexes, sequences, TOAST tables, materialized views.
-    pub(crate) const WITH_FILES: &[u8] = b"riStm";
+    pub(crate) const WITH_FILES: &[u8] = &[TABLE, INDEX, SEQUENCE, TOAST, MATERIALIZED_VIEW];
     /// All kinds that there are.
     pub const ALL: &[u8] = b"riStmvcfpIg";
+    /// A table.
+    pub const TABLE: u8 = b'r';
+    /// A table that has partitions.
+    pub const PARTITIONED_TABLE: u8 = b'p';
+    /// A materialized view.
+    pub const MATERIALIZED_VIEW: u8 = b'm';
+    /// A sequence.
+    pub const SEQUENCE: u8 = b'S';
     /// A TOAST table.
     pub const TOAST: u8 = b't';
     /// An index.
@@ -35,7 +43,8 @@ pub mod kind {
     /// An index of a partitioned table.
     pub const PARTITIONED_INDEX: u8 = b'I';
     /// What has partitions: tables and indexes.
-    pub(crate) const PARTITIONED: [char; 2] = ['p', 'I'];
+    pub(crate) const PARTITIONED: [char; 2] =
+        [PARTITIONED_TABLE as char, PARTITIONED_INDEX as char];
     /// Of a relation of which a list says the name only.
     pub const UNKNOWN: u8 = 0;
 }

@@ -20,6 +20,7 @@
 
 mod engines;
 mod lz4;
+pub(super) mod magic;
 mod pump;
 mod skippable;
 mod zstd;
@@ -58,7 +59,7 @@ pub enum Codec {
 
 impl Codec {
     /// The name to use towards people, as the tool that writes it is called.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Codec::Gzip => "gzip",
             Codec::Lz4 => "lz4",
@@ -125,7 +126,7 @@ impl Codec {
 
 fn begins_with_skippable(input: &mut Input<'_>) -> io::Result<bool> {
     let magic = input.fill_buf()?.first_chunk().map(|magic| u32::from_le_bytes(*magic));
-    Ok(magic.is_some_and(skippable::is_skippable))
+    Ok(magic.is_some_and(magic::is_skippable))
 }
 
 type Input<'a> = Box<dyn BufRead + 'a>;

@@ -2,6 +2,7 @@
 
 use super::history;
 use super::input_kind::InputKind;
+use super::suffixes::{is_rare, is_usual};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -58,15 +59,6 @@ impl Standing {
         }
     }
 }
-
-/// Suffixes of compressed files, as archivers give them.
-const COMPRESSED: [&str; 18] = [
-    "gz", "lz4", "zst", "bz2", "xz", "lzma", "br", "lz", "lzo", "lzop", "7z", "zip", "rar", "sz",
-    "snappy", "zz", "zlib", "deflate",
-];
-
-/// Rare suffixes of compressed files, in lower case; usual ones in capital letters are rare too.
-const UNUSUAL: [&str; 6] = ["gzip", "zstd", "bzip2", "bz", "brotli", "z"];
 
 /// Suffixes of encrypted files; which encryption it is, the content tells.
 const ENCRYPTED: [&str; 4] = ["gpg", "asc", "age", "enc"];
@@ -132,13 +124,10 @@ fn without_compression(text: &str) -> &str {
 
 /// The standing of a name with this suffix, if it is that of a compressed file.
 fn compression(suffix: &str) -> Option<Standing> {
-    let lower = suffix.to_ascii_lowercase();
-    if COMPRESSED.contains(&suffix) {
-        Some(Standing::Full)
-    } else if COMPRESSED.contains(&&*lower) || UNUSUAL.contains(&&*lower) {
-        Some(Standing::Unusual)
-    } else {
-        None
+    match suffix {
+        usual if is_usual(usual) => Some(Standing::Full),
+        rare if is_rare(rare) => Some(Standing::Unusual),
+        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! checksum, and what was written, compressed. Knows nothing of what that is, and believes nothing that a
 //! file says of itself.
 
+use super::codec::magic;
 use super::limited;
 use super::storage;
 use serde::Serialize;
@@ -40,8 +41,6 @@ pub const STATE: Form = Form {
 const EXPANSION_MAX: u64 = 64;
 /// What any file may unpack to.
 const BYTES_FREE: u64 = 16 << 20;
-/// A frame that decoders of zstd pass over begins so, followed by its length.
-const SKIPPED_FRAME: u32 = 0x184D_2A50;
 
 /// Why a file cannot be read as one of its kind.
 #[derive(Debug, thiserror::Error)]
@@ -212,7 +211,8 @@ fn fill_up(body: &mut Vec<u8>, plain_bytes: u64) {
     let needed = plain_bytes.saturating_sub(BYTES_FREE).div_ceil(EXPANSION_MAX);
     let missing = needed.saturating_sub(body.len() as u64);
     if let Ok(missing @ 1..) = u32::try_from(missing) {
-        body.extend(SKIPPED_FRAME.to_le_bytes());
+        // A frame that decoders of zstd pass over.
+        body.extend(magic::SKIPPABLE.to_le_bytes());
         body.extend(missing.to_le_bytes());
         body.resize(body.len() + missing as usize, 0);
     }

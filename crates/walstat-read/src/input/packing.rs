@@ -5,41 +5,19 @@ use super::codec::Codec;
 use super::names::{SegmentFile, Standing, compression_suffix, is_encryption};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Problem, ProblemKind};
-
-/// What the tools of suffixes unpack, with the spellings of each suffix, the usual one first, in lower
-/// case; tried with those of Debian 12. None of them takes what is not compressed at all.
-const UNPACKS: [(&[&str], &[Codec]); 8] = {
-    use Codec::*;
-    [
-        (&["gz", "gzip"], &[Gzip]),
-        (&["lz4"], &[Lz4, Lz4OrZstd]),
-        (&["zst", "zstd"], &[Zstd, Lz4OrZstd, Gzip, Lz4, Xz, Lzma]),
-        (&["bz2", "bz", "bzip2"], &[Bzip2]),
-        (&["xz"], &[Xz, Lzma]),
-        (&["lzma"], &[Xz, Lzma]),
-        (&["lz"], &[Lzip]),
-        (&["br", "brotli"], &[Brotli]),
-    ]
-};
+use super::suffixes::{self, Suffix};
 
 /// What zstd's library unpacks; its tool has others beside it.
 const ZSTD_ALONE: &[Codec] = &[Codec::Zstd, Codec::Lz4OrZstd];
 
-/// How a suffix is usually spelt, and what its tool unpacks.
-fn tool_of(suffix: &str) -> Option<(&'static str, &'static [Codec])> {
-    let lower = suffix.to_ascii_lowercase();
-    let known = UNPACKS.iter().find(|(spellings, _)| spellings.contains(&&*lower));
-    known.and_then(|(spellings, unpacks)| Some((*spellings.first()?, *unpacks)))
-}
-
 /// How the suffix of a file is usually spelt: that of `.GZ` and `.gzip` is `gz`.
 pub(super) fn usual_suffix(file: &str) -> Option<&'static str> {
-    tool_of(compression_suffix(file)?).map(|(usual, _)| usual)
+    suffixes::of(compression_suffix(file)?).map(|suffix| suffix.usual)
 }
 
 /// Whether a file's suffix is that of zstd.
 pub(super) fn is_for_zstd(file: &str) -> bool {
-    usual_suffix(file) == Some("zst")
+    compression_suffix(file).and_then(suffixes::of).is_some_and(Suffix::is_of_zstd)
 }
 
 /// Whether a file has to be whole by its name.
@@ -58,7 +36,7 @@ pub(super) fn with_standing(
 ) -> SegmentFile {
     let last = file.rsplit('.').next().unwrap_or_default();
     let is_unknown = |suffix: &str| {
-        tool_of(suffix).is_none()
+        suffixes::of(suffix).is_none()
             && !(suffix.eq_ignore_ascii_case("z") && codec == Some(Codec::Gzip))
     };
     let is_strange = is_encryption(last) || compression_suffix(file).is_some_and(is_unknown);
@@ -71,9 +49,9 @@ pub(super) fn with_standing(
 /// How a history is packed, if the tool of its suffix does not unpack that.
 pub(super) fn misnamed_history(file: &str, codec: Option<Codec>) -> Option<String> {
     let suffix = compression_suffix(file)?;
-    let (_, unpacks) = tool_of(suffix)?;
+    let tool = suffixes::of(suffix)?;
     let packed = match codec {
-        Some(codec) if unpacks.contains(&codec) => return None,
+        Some(codec) if tool.unpacks.contains(&codec) => return None,
         Some(codec) => format!("text packed by {}", codec.name()),
         None => "text that is not packed".to_owned(),
     };
@@ -109,8 +87,9 @@ pub(crate) fn misnamed(
 /// and has the library of the suffix in place of its tool: that reads one packing.
 fn is_unpacked(suffix: Option<&str>, codec: Option<Codec>, is_pgbackrests: bool) -> bool {
     let Some(suffix) = suffix else { return codec.is_none() || !is_pgbackrests };
-    let Some((usual, unpacks)) = tool_of(suffix) else { return true };
-    let unpacks = if is_pgbackrests && usual == "zst" { ZSTD_ALONE } else { unpacks };
+    let Some(tool) = suffixes::of(suffix) else { return true };
+    let has_library = is_pgbackrests && tool.is_of_zstd();
+    let unpacks = if has_library { ZSTD_ALONE } else { tool.unpacks };
     codec.is_some_and(|codec| unpacks.contains(&codec))
 }
 

@@ -11,7 +11,7 @@
 
 mod openpgp;
 
-use super::codec::Codec;
+use super::codec::{Codec, magic};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 
@@ -114,9 +114,9 @@ fn is_wal_page(head: &[u8]) -> bool {
 
 fn by_prefix(head: &[u8]) -> Option<Content> {
     const PREFIXES: [(&[u8], Content); 18] = [
-        (b"\x04\x22\x4D\x18", Content::Compressed(Codec::Lz4)),
-        (b"\x02\x21\x4C\x18", Content::Compressed(Codec::Lz4)),
-        (b"\x28\xB5\x2F\xFD", Content::Compressed(Codec::Zstd)),
+        (&magic::LZ4_FRAME.to_le_bytes(), Content::Compressed(Codec::Lz4)),
+        (&magic::LZ4_LEGACY.to_le_bytes(), Content::Compressed(Codec::Lz4)),
+        (&magic::ZSTD.to_le_bytes(), Content::Compressed(Codec::Zstd)),
         (b"\xFD7zXZ\0", Content::Compressed(Codec::Xz)),
         (b"LZIP\x01", Content::Compressed(Codec::Lzip)),
         (b"-----BEGIN PGP ", Content::Encrypted(Encryption::OpenPgpArmoured)),
@@ -186,10 +186,9 @@ fn after_skippable(head: &[u8]) -> Option<Content> {
     let undecided = Some(Content::Compressed(Codec::Lz4OrZstd));
     let mut rest = head;
     loop {
-        let (frame, after) = rest.split_first_chunk::<8>()?;
-        let [0x50..=0x5F, 0x2A, 0x4D, 0x18, size @ ..] = frame else {
-            return None;
-        };
+        let (magic, after) = rest.split_first_chunk()?;
+        magic::is_skippable(u32::from_le_bytes(*magic)).then_some(())?;
+        let (size, after) = after.split_first_chunk()?;
         let Ok(size) = usize::try_from(u32::from_le_bytes(*size)) else {
             return undecided;
         };

@@ -9,7 +9,7 @@ use super::source::{KeptBytes, Source};
 use std::io::Read;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, LONG_HEADER, LongHeader, PageHeader};
-use walstat_format::segment::{PAGE_BYTES, SEGMENT_BYTES, number_of};
+use walstat_format::segment::{PAGE_BYTES, PAGE_BYTES_MIN, SEGMENT_BYTES, number_of};
 use walstat_format::version::{Magic, Version};
 
 /// What could be read off a file.
@@ -89,8 +89,7 @@ struct WholePage {
 
 /// The first header of a page in some bytes; pages lie at multiples of the smallest size that there is.
 fn first_whole_page(bytes: &[u8]) -> Option<WholePage> {
-    let step = *PAGE_BYTES.start() as usize;
-    (0..bytes.len()).step_by(step).find_map(|offset| {
+    (0..bytes.len()).step_by(PAGE_BYTES_MIN as usize).find_map(|offset| {
         let (version, header) = header_at(bytes, offset)?;
         let page_bytes = page_bytes_after(bytes, offset, &header)?;
         Some(WholePage { offset, version, header, page_bytes })
@@ -103,7 +102,7 @@ fn header_at(bytes: &[u8], offset: usize) -> Option<(&'static Version, PageHeade
     let is_page = header.info & !version.page_flags == 0
         && header.timeline > 0
         && header.address > Lsn(0)
-        && header.address.0.is_multiple_of(u64::from(*PAGE_BYTES.start()));
+        && header.address.0.is_multiple_of(PAGE_BYTES_MIN);
     is_page.then_some((version, header))
 }
 

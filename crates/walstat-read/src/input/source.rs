@@ -16,11 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 use walstat_format::page::PageHeader;
-use walstat_format::segment::PAGE_BYTES;
+use walstat_format::segment::PAGE_BYTES_MIN;
 use walstat_format::version::Magic;
-
-/// The smallest pages of WAL that a server can be built with.
-const PAGE_BYTES_MIN: u64 = *PAGE_BYTES.start() as u64;
 
 /// Where the bytes of a segment are. Copies share the path.
 #[derive(Debug, Clone, PartialEq, Eq)]

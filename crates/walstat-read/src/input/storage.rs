@@ -22,6 +22,10 @@ pub use elsewhere::Ahead;
 use nowhere as elsewhere;
 #[cfg(feature = "cloud")]
 use objects as elsewhere;
+
+/// So many symbolic links are followed on one way, as Linux does (`MAXSYMLINKS`).
+pub const LINKS_MAX: usize = 40;
+
 /// How object stores are reached.
 #[derive(Debug, Clone, Default)]
 pub struct Options {

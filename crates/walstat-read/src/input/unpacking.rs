@@ -2,6 +2,7 @@
 
 use super::codec::Codec;
 use super::names::{compression_suffix, is_pgbackrests};
+use super::suffixes;
 use std::io::{self, Read};
 
 /// The plain bytes of a file, as whatever restores it unpacks it: pgBackRest, the tool of its suffix where
@@ -15,10 +16,11 @@ pub(super) fn decoder<'a>(
     file: &str,
     inner: impl Read + 'a,
 ) -> io::Result<Box<dyn Read + 'a>> {
-    let suffix = compression_suffix(file).unwrap_or_default().to_ascii_lowercase();
-    match &*suffix {
-        _ if is_pgbackrests(file) => codec.pgbackrests(inner),
-        "zst" | "zstd" => codec.zstds(inner),
+    if is_pgbackrests(file) {
+        return codec.pgbackrests(inner);
+    }
+    match compression_suffix(file).and_then(suffixes::of) {
+        Some(suffix) if suffix.is_of_zstd() => codec.zstds(inner),
         _ => codec.decoder(inner),
     }
 }

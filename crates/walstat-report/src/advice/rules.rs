@@ -11,6 +11,9 @@ use crate::when::REPLAY_RATES;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
+use walstat_format::block::{BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, PLACE_BYTES};
+use walstat_format::payload::heap::Lock;
+use walstat_format::record_header::RECORD_HEADER_BYTES;
 
 pub(super) mod backup_window;
 pub(super) mod burst_after_checkpoint;
@@ -51,12 +54,15 @@ const UNTUNED_AMPLIFICATION: f64 = 20.0;
 /// Checkpoints that are so far apart need not be further apart, in seconds.
 pub(super) const FAR_APART: u64 = 1800;
 
-/// A record of Heap/LOCK without an image: 24 bytes of header, 20 of its block, 2 and 8 of its own.
-pub(super) const LOCK_BYTES: u64 = 54;
+/// A record that has no block, without its main data.
+const BARE_BYTES: u64 = (RECORD_HEADER_BYTES + DATA_HEADER_SHORT_BYTES) as u64;
 
-/// The end of a transaction that tells of its time alone: 24 bytes of header, 2 of its data's length, 8 of
-/// the time (`xl_xact_commit`, `xl_xact_abort`).
-const PLAIN_END_BYTES: u64 = 34;
+/// A record of Heap/LOCK without an image.
+pub(super) const LOCK_BYTES: u64 =
+    BARE_BYTES + (BLOCK_HEADER_BYTES + PLACE_BYTES) as u64 + Lock::BYTES as u64;
+
+/// The end of a transaction that tells of its time alone (`xl_xact_commit`, `xl_xact_abort`).
+const PLAIN_END_BYTES: u64 = BARE_BYTES + size_of::<i64>() as u64;
 
 /// Fewer entries of an index are no habit.
 const MIN_ENTRIES: u64 = 1000;

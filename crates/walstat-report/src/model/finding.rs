@@ -8,6 +8,7 @@ use super::threshold::MIN_VOLUME_BYTES;
 use super::who::WholeTableRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use walstat_names::catalog::row::kind::{INDEX, TOAST};
 
 named! {
     /// How much a finding matters.
@@ -81,7 +82,7 @@ impl Report {
 /// Whether it is a file of which it is not known which table it is of: it has no name, or is an index or a
 /// TOAST table on its own.
 fn is_of_unknown_table(row: &WholeTableRow) -> bool {
-    row.heap.is_some() && matches!(row.kind.as_deref(), None | Some("i" | "t"))
+    row.heap.is_some() && (row.kind.is_none() || row.is_of_kind(&[INDEX, TOAST]))
 }
 
 /// What an advice rule found.

@@ -173,6 +173,13 @@ row! {
     }
 }
 
+impl WholeTableRow {
+    /// Whether its `relkind` is one of [`kind`](walstat_names::catalog::row::kind).
+    pub(crate) fn is_of_kind(&self, kinds: &[u8]) -> bool {
+        self.kind.as_deref().is_some_and(|kind| kinds.iter().any(|one| kind.as_bytes() == [*one]))
+    }
+}
+
 row! {
     /// A part of a table.
     pub struct Part {

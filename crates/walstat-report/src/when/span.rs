@@ -60,7 +60,7 @@ pub(crate) fn asked_for<'f>(
         other_switches: cycles.other_switches.clone(),
         holes: cycles.holes.clone(),
         unused: cycles.unused.clone(),
-        // Of the span nobody knows.
+        // Stops are not counted by span, so none are told.
         stopped: 0,
         is_rough: cycles.is_rough,
     };

@@ -9,7 +9,7 @@ use walstat_format::data_page::index_tuple::{AM_RESERVED, HEADER_BYTES, INFO_AT}
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Entries {
     place: [u8; PLACE_BYTES],
-    runs: Vec<Run>,
+    runs: Vec<EntryRun>,
     /// What is kept of the entries, one after the other.
     kept: Vec<u8>,
 }
@@ -22,7 +22,7 @@ const SPARE_BYTES: usize = 16 * LEADS_BYTES;
 
 /// Entries that follow each other and have line pointer and flags in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct EntryRun {
     /// The line pointer, without the offset if there is an entry.
     pointer: u32,
     /// `t_info`.
@@ -30,9 +30,9 @@ struct Run {
     count: u16,
 }
 
-impl Run {
+impl EntryRun {
     #[inline(always)]
-    fn is_like(&self, other: &Run) -> bool {
+    fn is_like(&self, other: &EntryRun) -> bool {
         (self.pointer, self.info) == (other.pointer, other.info)
     }
 
@@ -55,7 +55,7 @@ fn is_whole(info: u16) -> bool {
 impl Entries {
     /// Bytes that they take.
     pub(super) fn bytes(&self) -> usize {
-        self.runs.capacity() * size_of::<Run>() + self.kept.capacity()
+        self.runs.capacity() * size_of::<EntryRun>() + self.kept.capacity()
     }
 
     /// The page's special space.
@@ -76,13 +76,13 @@ impl Entries {
             }
             stored += shape.room;
             if !shape.has_storage {
-                self.push(Run { pointer, info: 0, count: 1 });
+                self.push(EntryRun { pointer, info: 0, count: 1 });
                 continue;
             }
             let entry = page.item(pointer, &shape)?;
             let header: &[u8; HEADER_BYTES] = entry.first_chunk()?;
             let info = at(header, INFO_AT)?;
-            self.push(Run { pointer: shape.pointer, info, count: 1 });
+            self.push(EntryRun { pointer: shape.pointer, info, count: 1 });
             if is_whole(info) {
                 self.kept.extend_from_slice(entry);
             } else {
@@ -119,7 +119,7 @@ impl Entries {
     }
 
     #[inline(always)]
-    fn push(&mut self, run: Run) {
+    fn push(&mut self, run: EntryRun) {
         match self.runs.last_mut() {
             Some(last) if last.is_like(&run) => last.count += 1,
             _ => self.runs.push(run),
@@ -129,7 +129,7 @@ impl Entries {
     /// Puts an entry in behind so many others.
     pub(super) fn insert(&mut self, behind: usize, entry: &[u8]) -> Option<()> {
         let info = at(entry, INFO_AT)?;
-        let run = Run { pointer: normal(entry.len())?, info, count: 1 };
+        let run = EntryRun { pointer: normal(entry.len())?, info, count: 1 };
         let (index, before, place) = self.find(behind);
         let own = entry.get(..run.kept_bytes())?;
         self.insert_run(index, before, run);
@@ -158,7 +158,7 @@ impl Entries {
         (self.runs.len(), 0, place)
     }
 
-    fn insert_run(&mut self, index: usize, before: usize, run: Run) {
+    fn insert_run(&mut self, index: usize, before: usize, run: EntryRun) {
         let left = index.checked_sub(usize::from(before == 0));
         if let Some(own) = self.runs.get_mut(index).filter(|own| own.is_like(&run)) {
             own.count += 1;
@@ -169,7 +169,7 @@ impl Entries {
         } else if before == 0 {
             self.runs.insert(index, run);
         } else if let Some(own) = self.runs.get_mut(index) {
-            let rest = Run { count: own.count - before as u16, ..*own };
+            let rest = EntryRun { count: own.count - before as u16, ..*own };
             own.count = before as u16;
             self.runs.splice(index + 1..=index, [run, rest]);
         }

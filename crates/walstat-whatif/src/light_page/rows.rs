@@ -11,7 +11,7 @@ pub(crate) type Header = [u8; TUPLE_HEADER_BYTES];
 /// The rows of a page, by line pointers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Rows {
-    runs: Vec<Run>,
+    runs: Vec<RowRun>,
     /// Whether each run is of one row only: then a row is found by its number. So it is where few rows
     /// are like their neighbours.
     is_spread: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Rows {
 
 /// Line pointers that follow each other and say the same of their rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct RowRun {
     /// The line pointer, without the offset if there is a row.
     pointer: u32,
     xmax: u32,
@@ -49,18 +49,18 @@ impl RowState {
     }
 }
 
-impl Run {
-    const UNUSED: Run = Run { pointer: 0, xmax: 0, masks: 0, hoff: 0, count: 1 };
+impl RowRun {
+    const UNUSED: RowRun = RowRun { pointer: 0, xmax: 0, masks: 0, hoff: 0, count: 1 };
 
     /// A line pointer without a row.
-    fn bare(pointer: u32) -> Run {
-        Run { pointer, ..Run::UNUSED }
+    fn bare(pointer: u32) -> RowRun {
+        RowRun { pointer, ..RowRun::UNUSED }
     }
 
     /// One row.
     #[inline(always)]
-    fn of(pointer: u32, header: &Header) -> Run {
-        Run {
+    fn of(pointer: u32, header: &Header) -> RowRun {
+        RowRun {
             pointer,
             xmax: at(header, field::XMAX).unwrap_or_default(),
             masks: at(header, field::INFOMASK2).unwrap_or_default(),
@@ -79,7 +79,7 @@ impl Run {
     }
 
     #[inline(always)]
-    fn is_like(&self, other: &Run) -> bool {
+    fn is_like(&self, other: &RowRun) -> bool {
         (self.pointer, self.xmax, self.masks, self.hoff)
             == (other.pointer, other.xmax, other.masks, other.hoff)
     }
@@ -111,7 +111,7 @@ impl Run {
 impl Rows {
     /// Bytes that they take.
     pub(super) fn bytes(&self) -> usize {
-        self.runs.capacity() * size_of::<Run>()
+        self.runs.capacity() * size_of::<RowRun>()
     }
 
     /// Takes over the rows of a page.
@@ -119,7 +119,7 @@ impl Rows {
         self.runs.clear();
         self.is_spread = false;
         let (mut shape, mut stored) = (Shape::default(), 0);
-        let mut last = Run { count: 0, ..Run::UNUSED };
+        let mut last = RowRun { count: 0, ..RowRun::UNUSED };
         for pointer in page.pointers {
             let pointer = u32::from_le_bytes(*pointer);
             if pointer & !OFFSET != shape.pointer {
@@ -127,9 +127,9 @@ impl Rows {
             }
             stored += shape.room;
             let run = if shape.has_storage {
-                Run::of(shape.pointer, page.item(pointer, &shape)?.first_chunk()?)
+                RowRun::of(shape.pointer, page.item(pointer, &shape)?.first_chunk()?)
             } else {
-                Run::bare(pointer)
+                RowRun::bare(pointer)
             };
             if last.is_like(&run) {
                 last.count += 1;
@@ -165,7 +165,7 @@ impl Rows {
     }
 
     #[inline(always)]
-    fn push(&mut self, run: Run) {
+    fn push(&mut self, run: RowRun) {
         match self.runs.last_mut() {
             Some(last) if last.is_like(&run) && !self.is_spread => last.count += 1,
             _ => {
@@ -199,12 +199,12 @@ impl Rows {
         None
     }
 
-    fn get(&self, number: u16) -> Option<&Run> {
+    fn get(&self, number: u16) -> Option<&RowRun> {
         self.runs.get(self.find(number)?.0)
     }
 
     /// Sets what a line pointer of `items` says.
-    fn set(&mut self, number: u16, run: Run, items: u16) -> Option<()> {
+    fn set(&mut self, number: u16, run: RowRun, items: u16) -> Option<()> {
         let (index, before) = self.find(number)?;
         let own = self.runs.get_mut(index)?;
         if own.count == 1 {
@@ -225,7 +225,7 @@ impl Rows {
                 _ => self.runs.insert(index, run),
             },
             (_, 0) => self.runs.insert(index + 1, run),
-            _ => _ = self.runs.splice(index + 1..=index, [run, Run { count: after, ..old }]),
+            _ => _ = self.runs.splice(index + 1..=index, [run, RowRun { count: after, ..old }]),
         }
         self.spread_if_many(items.into());
         Some(())
@@ -235,12 +235,12 @@ impl Rows {
         let runs = self.runs.len();
         if runs > FEW_RUNS && 2 * runs > items && !self.is_spread {
             self.is_spread = true;
-            self.runs = self.each().map(|run| Run { count: 1, ..*run }).collect();
+            self.runs = self.each().map(|run| RowRun { count: 1, ..*run }).collect();
         }
     }
 
     /// By line pointer.
-    fn each(&self) -> impl Iterator<Item = &Run> {
+    fn each(&self) -> impl Iterator<Item = &RowRun> {
         self.runs.iter().flat_map(|run| std::iter::repeat_n(run, run.count.into()))
     }
 }
@@ -262,13 +262,13 @@ impl LightPage {
 
     /// Line pointer `number` of a table's page; where there is a row, not where it lies.
     pub(crate) fn item(&self, number: u16) -> Option<Item> {
-        self.rows()?.get(number).map(Run::item)
+        self.rows()?.get(number).map(RowRun::item)
     }
 
     /// What is to be told of the rows, by line pointer.
     pub(crate) fn row_states(&self) -> Vec<Option<RowState>> {
         let rows = self.rows().into_iter().flat_map(Rows::each);
-        rows.map(Run::state).collect()
+        rows.map(RowRun::state).collect()
     }
 
     /// Bytes of the columns of a row.
@@ -280,7 +280,7 @@ impl LightPage {
     #[inline]
     pub(crate) fn add_row(&mut self, number: u16, header: &Header, bytes: usize) -> Option<()> {
         let items = self.extent.items();
-        let run = Run::of(normal(bytes)?, header);
+        let run = RowRun::of(normal(bytes)?, header);
         let Items::Table(rows) = &mut self.items else { return None };
         if number == items + 1 {
             self.extent.grow(number, bytes)?;
@@ -306,13 +306,13 @@ impl LightPage {
         run.row_bytes()?;
         let (pointer, mut header) = (run.pointer, run.header());
         change(&mut header);
-        rows.set(number, Run::of(pointer, &header), items)
+        rows.set(number, RowRun::of(pointer, &header), items)
     }
 
     /// Sets a line pointer, to one without a row.
     pub(crate) fn set_item(&mut self, number: u16, item: Item) -> Option<()> {
         let items = self.extent.items();
-        self.rows_mut()?.set(number, Run::bare(item.bits()), items)
+        self.rows_mut()?.set(number, RowRun::bare(item.bits()), items)
     }
 
     /// Cuts free line pointers off the end; at least `keep` stay.
@@ -339,7 +339,7 @@ impl LightPage {
         let mut stored = 0;
         for run in &mut self.rows_mut()?.runs {
             if run.item().state == ItemState::Unused {
-                *run = Run { count: run.count, ..Run::UNUSED };
+                *run = RowRun { count: run.count, ..RowRun::UNUSED };
             } else if let Some(bytes) = run.row_bytes() {
                 stored += usize::from(run.count) * bytes.next_multiple_of(8);
             }

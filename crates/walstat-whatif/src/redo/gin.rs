@@ -7,11 +7,8 @@ use super::index_tuple::size;
 use super::{DataBytes, Redo};
 use crate::page::Page;
 use walstat_format::cursor::at;
-use walstat_format::data_page::gin_page::{SPECIAL_BYTES, field, flag};
+use walstat_format::data_page::gin_page::{POSTING_ITEM_BYTES, SPECIAL_BYTES, field, flag};
 use walstat_format::payload::gin::{DeletePage, Insert, UpdateMeta, opcode};
-
-/// Entries of inner pages of a tree of rows: a block and a row's place.
-const POSTING_ITEM_BYTES: usize = 10;
 
 pub(crate) fn apply(redo: Redo<'_>, before: Option<Page>) -> Option<Page> {
     let record = redo.record;

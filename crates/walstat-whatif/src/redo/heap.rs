@@ -131,8 +131,8 @@ fn new_tuple(redo: Redo<'_>, page: &mut impl TablePage, update: &Update<'_>) -> 
 pub(crate) fn lock(page: &mut impl TablePage, lock: Lock, block: Option<u32>) -> Option<()> {
     let own = block.filter(|_| lock.infobits & infobits::XMAX_LOCK_ONLY != 0);
     page.change_row(lock.offset, |header| {
-        let is_hot = infomask2::HOT_UPDATED & mask_in(header, field::INFOMASK2);
-        mark_xmax(header, lock.infobits, if own.is_some() { 0 } else { is_hot });
+        let hot_bit = infomask2::HOT_UPDATED & mask_in(header, field::INFOMASK2);
+        mark_xmax(header, lock.infobits, if own.is_some() { 0 } else { hot_bit });
         put_in(header, field::XMAX, lock.xmax.to_le_bytes());
         if let Some(block) = own {
             put_in(header, field::CTID, ctid((block, lock.offset)));

@@ -3,11 +3,10 @@
 use super::{Checked, entry_bytes, is_possible, made, redone, whole};
 use crate::contradiction::{BlockFault, Contradiction};
 use crate::cursor::{Cursor, at};
-use crate::payload::gin::{Insert, UpdateMeta, opcode};
+use crate::data_page::ITEM_POINTER_BYTES;
+use crate::data_page::gin_page::{POSTING_ITEM_BYTES, POSTING_LIST_HEADER_BYTES};
+use crate::payload::gin::{Insert, UpdateMeta, opcode, segment_action};
 use crate::record::Record;
-
-/// Bytes of an entry of an inner page of rows, after its place (`PostingItem`).
-const POSTING_ITEM_BYTES: usize = 10;
 
 pub(super) fn checked(record: &Record<'_>, main: &[u8]) -> Checked {
     match record.header.rmgr_info() {
@@ -77,26 +76,18 @@ fn leaf_actions(data: &[u8]) -> Checked {
     actions().ok_or(Contradiction::Block(0, BlockFault::Data))
 }
 
-/// `GIN_SEGMENT_DELETE`, `_INSERT`, `_REPLACE` and `_ADDITEMS`.
-const DELETE: u8 = 1;
-const INSERT: u8 = 2;
-const REPLACE: u8 = 3;
-const ADD_ITEMS: u8 = 4;
-/// Bytes of a segment's header, after which it says how many more there are, and of a row's place.
-const SEGMENT_BYTES: usize = 8;
-const ROW_BYTES: usize = 6;
-
 fn leaf_action(cursor: &mut Cursor<'_>) -> Option<()> {
     let (_segment, action): (u8, u8) = cursor.field()?;
     match action {
-        DELETE => Some(()),
-        INSERT | REPLACE => {
-            let bytes: u16 = at(cursor.rest(), ROW_BYTES)?;
-            cursor.take((SEGMENT_BYTES + usize::from(bytes)).next_multiple_of(2)).map(|_| ())
+        segment_action::DELETE => Some(()),
+        segment_action::INSERT | segment_action::REPLACE => {
+            let packed: u16 = at(cursor.rest(), ITEM_POINTER_BYTES)?;
+            let bytes = POSTING_LIST_HEADER_BYTES + usize::from(packed);
+            cursor.take(bytes.next_multiple_of(2)).map(|_| ())
         }
-        ADD_ITEMS => {
+        segment_action::ADD_ITEMS => {
             let rows: u16 = cursor.field()?;
-            cursor.take(ROW_BYTES * usize::from(rows)).map(|_| ())
+            cursor.take(ITEM_POINTER_BYTES * usize::from(rows)).map(|_| ())
         }
         _ => None,
     }

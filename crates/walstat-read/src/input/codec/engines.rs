@@ -2,6 +2,7 @@
 //! the LZMA family and brotli. zstd has a file of its own.
 #![forbid(unsafe_code)]
 
+use super::Codec;
 use super::pump::{Decoded, Engine, Next, Step, StreamFault, StreamState};
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use liblzma::stream::{Action, Error as LzmaError, Status as LzmaStatus, Stream};
@@ -31,7 +32,7 @@ impl Gzip {
 }
 
 impl Engine for Gzip {
-    const NAME: &'static str = "gzip";
+    const NAME: &'static str = Codec::Gzip.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let before = (self.decompress.total_in(), self.decompress.total_out());
@@ -84,7 +85,7 @@ impl Bzip2 {
 }
 
 impl Engine for Bzip2 {
-    const NAME: &'static str = "bzip2";
+    const NAME: &'static str = Codec::Bzip2.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let before = (self.decompress.total_in(), self.decompress.total_out());
@@ -141,7 +142,7 @@ impl Xz {
 }
 
 impl Engine for Xz {
-    const NAME: &'static str = "xz";
+    const NAME: &'static str = Codec::Xz.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         lzma_step(&mut self.stream, Self::NAME, input, output)
@@ -181,7 +182,7 @@ impl LzmaAlone {
 }
 
 impl Engine for LzmaAlone {
-    const NAME: &'static str = "lzma";
+    const NAME: &'static str = Codec::Lzma.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         lzma_step(&mut self.0, Self::NAME, input, output)
@@ -198,7 +199,7 @@ impl Lzip {
 }
 
 impl Engine for Lzip {
-    const NAME: &'static str = "lzip";
+    const NAME: &'static str = Codec::Lzip.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         lzma_step(&mut self.0, Self::NAME, input, output)
@@ -261,7 +262,7 @@ impl Brotli {
 }
 
 impl Engine for Brotli {
-    const NAME: &'static str = "brotli";
+    const NAME: &'static str = Codec::Brotli.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let (mut input_left, mut output_left) = (input.len(), output.len());

@@ -10,15 +10,14 @@
 //! Format: `lz4_Frame_format.md` of the LZ4 project, version 1.6.4.
 #![forbid(unsafe_code)]
 
+use super::magic::{LZ4_FRAME, LZ4_LEGACY, is_skippable};
 use super::pump::{Decoded, StreamFault};
-use super::skippable::{self, is_skippable};
+use super::{Codec, skippable};
 use std::hash::Hasher;
 use std::io::{self, Read};
 use twox_hash::XxHash32;
 
-const NAME: &str = "lz4";
-const FRAME_MAGIC: u32 = 0x184D_2204;
-const LEGACY_MAGIC: u32 = 0x184C_2102;
+const NAME: &str = Codec::Lz4.name();
 
 /// How far back a match reaches into earlier blocks.
 const WINDOW: usize = 64 << 10;
@@ -106,11 +105,11 @@ impl<R: Read> Lz4<R> {
             },
         };
         let frame = match magic {
-            FRAME_MAGIC => self.descriptor()?,
-            LEGACY_MAGIC if !self.takes_legacy => {
+            LZ4_FRAME => self.descriptor()?,
+            LZ4_LEGACY if !self.takes_legacy => {
                 return Err(StreamFault::bad("lz4: a legacy frame, which zstd does not unpack"));
             }
-            LEGACY_MAGIC => Frame {
+            LZ4_LEGACY => Frame {
                 legacy: true,
                 linked: false,
                 block_checksums: false,
@@ -214,7 +213,7 @@ impl<R: Read> Lz4<R> {
         let Some(size) = self.read_u32_or_end()? else {
             return Ok(false);
         };
-        if matches!(size, FRAME_MAGIC | LEGACY_MAGIC) || is_skippable(size) {
+        if matches!(size, LZ4_FRAME | LZ4_LEGACY) || is_skippable(size) {
             self.next_magic = Some(size);
             return Ok(true);
         }

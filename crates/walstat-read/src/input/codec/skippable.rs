@@ -3,15 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::pump::{Decoded, StreamFault};
-use super::{Codec, Input, decode};
+use super::{Codec, Input, decode, magic};
 use std::io::{self, Cursor, ErrorKind, Read};
-
-const ZSTD_MAGIC: u32 = 0xFD2F_B528;
-
-/// `true` for the sixteen magic numbers of a skippable frame.
-pub(super) fn is_skippable(magic: u32) -> bool {
-    magic & 0xFFFF_FFF0 == 0x184D_2A50
-}
 
 /// Passes over a skippable frame whose magic number has been read.
 pub(super) fn skip(inner: &mut impl Read, codec: &str) -> Decoded<()> {
@@ -65,11 +58,11 @@ fn decide(mut input: Input<'_>) -> Decoded<Box<dyn Read + '_>> {
         let Some(magic) = magic_or_end(&mut input, name)? else {
             return Ok(Box::new(io::empty()));
         };
-        if is_skippable(magic) {
+        if magic::is_skippable(magic) {
             skip(&mut input, name)?;
             continue;
         }
-        let codec = if magic == ZSTD_MAGIC { Codec::Zstd } else { Codec::Lz4 };
+        let codec = if magic == magic::ZSTD { Codec::Zstd } else { Codec::Lz4 };
         let whole = Cursor::new(magic.to_le_bytes()).chain(input);
         return Ok(decode(codec, Box::new(whole))?);
     }

@@ -1,6 +1,7 @@
 //! Zstandard, over the C library. Format: RFC 8878.
 #![forbid(unsafe_code)]
 
+use super::Codec;
 use super::pump::{Engine, Next, Step, StreamFault, StreamState};
 use std::io;
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
@@ -47,14 +48,14 @@ impl Zstd {
             Some(window) if window > limit => StreamFault::bad(&format!(
                 "zstd: the frame asks for a window of {window} bytes; the limit is {limit} (128 MiB)"
             )),
-            _ if code == MEMORY_ALLOCATION => StreamFault::out_of_memory("zstd"),
+            _ if code == MEMORY_ALLOCATION => StreamFault::out_of_memory(Self::NAME),
             _ => StreamFault::bad(&format!("zstd: {}", get_error_name(code))),
         }
     }
 }
 
 impl Engine for Zstd {
-    const NAME: &'static str = "zstd";
+    const NAME: &'static str = Codec::Zstd.name();
 
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let input = &input[..input.len().min(self.wanted.max(1))];

@@ -5,14 +5,12 @@
 
 use super::{Item, Visit};
 use crate::input::names::{FileName, file_name};
+use crate::input::storage::LINKS_MAX;
 use crate::input::tar::{Kind, Member};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-
-/// So many symbolic links are followed on one way, as Linux does (`MAXSYMLINKS`).
-const FOLLOWED_MAX: usize = 40;
 
 /// No path that a server's system takes is longer (`PATH_MAX`), so none has more parts.
 const PATH_MAX: usize = 4096;
@@ -246,7 +244,7 @@ impl Names {
                 Some(Component::CurDir) | None => continue,
             }
             let Some(Leads::Symbolic(target)) = self.links.get(&place) else { continue };
-            let is_endless = followed == FOLLOWED_MAX || target.as_os_str().len() > PATH_MAX;
+            let is_endless = followed == LINKS_MAX || target.as_os_str().len() > PATH_MAX;
             if is_endless || left.is_empty() && !follows_last {
                 return Some(place);
             }

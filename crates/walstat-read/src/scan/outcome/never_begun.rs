@@ -11,7 +11,7 @@ use walstat_format::page::LONG_HEADER_BYTES;
 use walstat_format::segment::SegmentName;
 
 impl<O> Outcome<O> {
-    /// Leaves of what is told of such a file and its end only that it is one.
+    /// Drops the problems that merely follow from such a file; keeps the one that names it.
     pub(crate) fn blame_never_begun(&mut self, plan: &Plan) {
         let Some(older) = older_records(plan, &self.problems) else { return };
         let follows = |problem: &Problem| {

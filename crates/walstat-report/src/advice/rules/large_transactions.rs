@@ -31,7 +31,7 @@
 
 use super::index_cost::{bytes_of, images_of};
 use super::random_index::IN_ORDER;
-use super::{evidence, plain_finding};
+use super::{TABLES_NAMED, evidence, plain_finding};
 use crate::advice::Rule;
 use crate::advice::cures::of_large_work::{
     INDEXES, UNLOGGED, WITHOUT_INDEXES, Wording, has_indexes, indexes_there_before, is_repeated,
@@ -61,8 +61,7 @@ const HALF_FULL: f64 = 0.5;
 const FULL: f64 = 0.9;
 /// Rows are replaced where so many of them are deleted for one that is inserted, or inserted for one deleted.
 const AS_MANY: f64 = 0.5;
-/// So many tables are named that are filled anew.
-const TABLES_NAMED: usize = 3;
+
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
     id: "large-transactions",

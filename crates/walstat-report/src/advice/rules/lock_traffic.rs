@@ -93,9 +93,9 @@ pub(super) fn is_lock(row: &&RecordRow) -> bool {
     }
 }
 
-/// So many transactions of a sample tell which ones are rare.
+/// A smaller sample says nothing about rare transactions.
 const SAMPLE: u64 = 100;
-/// Of so many standard errors, a share that is measured is hardly more off.
+/// A measured share is hardly off by more than this many standard errors.
 const ERRORS: f64 = 3.0;
 
 /// How many transactions may lock rows and change nothing: as many of all as of the sample, where those count

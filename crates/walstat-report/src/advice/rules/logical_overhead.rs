@@ -20,13 +20,13 @@ use crate::model::Report;
 use crate::model::finding::{AdvisedSetting, Finding, SettingChange};
 use crate::model::percent::percent;
 use crate::model::threshold::Threshold;
+use walstat_format::payload::xact::{DBINFO_BYTES, XINFO_BYTES};
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.05, 0.02, 0.10);
 
-/// What a commit takes to name its database: 4 bytes that say that it does, the database and its tablespace
-/// (`xl_xact_xinfo`, `xl_xact_dbinfo`).
-const DATABASE_BYTES: u64 = 12;
+/// What a commit takes to name its database, and to say that it does.
+const DATABASE_BYTES: u64 = (XINFO_BYTES + DBINFO_BYTES) as u64;
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {

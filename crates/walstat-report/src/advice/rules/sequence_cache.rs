@@ -23,17 +23,17 @@ use crate::model::percent::percent;
 use crate::model::table::RecordRow;
 use crate::model::threshold::Threshold;
 use crate::model::who::WholeTableRow;
+use walstat_format::payload::seq::SEQ_LOG_VALS;
+use walstat_names::catalog::row::kind::SEQUENCE;
 
 /// From this share of the bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.1, 0.05, 0.2);
 /// Fewer records are no habit.
 const MIN_RECORDS: u64 = 1000;
 /// Values of a record with the default cache: the one that is given out, and `SEQ_LOG_VALS` more.
-const VALUES_LOGGED: u64 = 33;
+const VALUES_LOGGED: u64 = 1 + SEQ_LOG_VALS as u64;
 /// The cache that is advised: more than `SEQ_LOG_VALS`, so that it decides.
 const CACHE: u64 = 100;
-/// `relkind` of a sequence.
-const SEQUENCE: &str = "S";
 
 /// The rule.
 pub(crate) const RULE: Rule = Rule {
@@ -86,7 +86,7 @@ fn is_of_sequence(row: &&RecordRow) -> bool {
 }
 
 fn bytes_of_sequence(row: &WholeTableRow) -> u64 {
-    if row.kind.as_deref() == Some(SEQUENCE) { row.numbers.total_bytes } else { 0 }
+    if row.is_of_kind(&[SEQUENCE]) { row.numbers.total_bytes } else { 0 }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ const REASONABLE: u64 = 60;
 
 fn check(report: &Report) -> Option<Finding> {
     let books = &report.books;
-    let share = walstat_analyse::ratios::ratio(books.switch_bytes, books.input_bytes)?;
+    let share = books.switch_ratio()?;
     // A segment or two that a backup ended early are no habit.
     let threshold = RULE.limit(report);
     if share < threshold || books.switch_bytes < MIN_VOLUME_BYTES || report.input.segments < 4 {

@@ -9,12 +9,11 @@ use crate::model::threshold::MOSTLY;
 use crate::model::who::WholeTableRow;
 use std::cell::OnceCell;
 use walstat_format::data_page::PAGE_HEADER_BYTES;
+use walstat_format::data_page::heap_tuple::ROW_BYTES_MIN;
 
 /// A transaction that updates this share of the rows in the pages that it touches wants more room than any
 /// usual fillfactor leaves.
 const BULK: f64 = 0.25;
-/// What a row takes in its page beside its data: its header and its line pointer.
-const ROW_HEADER_BYTES: u64 = 28;
 
 /// Large transactions that updated one table.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +63,8 @@ impl BulkUpdates {
         let share = (work.total_bytes as f64 / all as f64).min(1.0);
         let rows_each = share * table.updates as f64 / work.transactions.max(1) as f64;
         let heap = table.heap.as_ref()?;
-        let row_bytes = ROW_HEADER_BYTES + heap.block_data_bytes / (table.updates + table.inserts);
+        let row_bytes =
+            ROW_BYTES_MIN as u64 + heap.block_data_bytes / (table.updates + table.inserts);
         let page_bytes =
             u64::from(report.data_page_bytes()).saturating_sub(PAGE_HEADER_BYTES as u64);
         let room = (heap.distinct_blocks * page_bytes / row_bytes) as f64;

@@ -5,20 +5,12 @@
 use crate::page::Page;
 use crate::redo::DataBytes;
 use walstat_format::cursor::{Cursor, at};
+use walstat_format::data_page::gin_page::POSTING_LIST_HEADER_BYTES;
 use walstat_format::data_page::{ITEM_POINTER_BYTES as TID_BYTES, PAGE_HEADER_BYTES};
+use walstat_format::payload::gin::segment_action as action;
 
 /// Segments begin behind the page's header and its upper bound.
 pub(crate) const DATA_AT: usize = PAGE_HEADER_BYTES + 8;
-/// `GinPostingList` before its bytes: the first row's place and their number.
-const SEGMENT_HEADER_BYTES: usize = 8;
-
-/// What is done to a segment.
-mod action {
-    pub(crate) const DELETE: u8 = 1;
-    pub(crate) const INSERT: u8 = 2;
-    pub(crate) const REPLACE: u8 = 3;
-    pub(crate) const ADD_ITEMS: u8 = 4;
-}
 
 /// Fills a new leaf.
 pub(crate) fn set(page: &mut Page, segments: &[u8]) -> Option<()> {
@@ -29,7 +21,7 @@ pub(crate) fn set(page: &mut Page, segments: &[u8]) -> Option<()> {
 /// Length of the segment at the start of `bytes`.
 fn segment_bytes(bytes: &[u8]) -> Option<usize> {
     let packed: u16 = at(bytes, TID_BYTES)?;
-    Some(SEGMENT_HEADER_BYTES + usize::from(packed).next_multiple_of(2))
+    Some(POSTING_LIST_HEADER_BYTES + usize::from(packed).next_multiple_of(2))
 }
 
 /// Takes the next segment.
@@ -107,7 +99,7 @@ fn decode(segment: &[u8]) -> Option<Vec<u64>> {
     let packed: u16 = at(segment, TID_BYTES)?;
     let mut rows = vec![value];
     let (mut delta, mut shift) = (0u64, 0u32);
-    for byte in segment.get(SEGMENT_HEADER_BYTES..)?.get(..packed.into())? {
+    for byte in segment.get(POSTING_LIST_HEADER_BYTES..)?.get(..packed.into())? {
         delta |= u64::from(byte & 0x7F).checked_shl(shift)?;
         shift += 7;
         if byte & 0x80 == 0 {
