@@ -511,7 +511,8 @@ fn before_a_segment_under_a_number_that_is_too_high_none_are_missing() {
     let mut files = three();
     files.push((high.to_owned(), files[0].1.clone()));
     let copied = archive(&files);
-    assert_eq!(told(&check(&["--as", "archive"], copied.path())), [open.clone()]);
+    let alone = std::slice::from_ref(&open);
+    assert_eq!(told(&check(&["--as", "archive"], copied.path())), alone);
     let whole = check(&["--as", "archive", "--from", "0/00900028"], copied.path()).exits(4);
     let checks = whole.json()["checks"].to_string();
     assert!(checks.contains("\"restore\",\"verdict\":\"pass\""), "{checks}");
