@@ -81,7 +81,7 @@ pub struct RangeArgs {
 
 impl RangeArgs {
     /// Whether the first records count, too.
-    pub fn is_from_the_begin(&self) -> bool {
+    pub fn is_from_the_beginning(&self) -> bool {
         self.start.is_none() && self.since.is_none()
     }
 

@@ -246,7 +246,7 @@ fn gather(
     };
     let Read { paths, plan, mut scanned, filters } = read;
     let range = &args.source.range;
-    if range.is_from_the_begin() {
+    if range.is_from_the_beginning() {
         scanned.problems.extend(lost_start(&plan));
     }
     if let Some(control) = control.filter(|_| range.is_to_the_end() && range.timeline.is_none()) {

@@ -235,30 +235,18 @@ fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
 /// No history takes the checkpoint for one of another timeline: "requested timeline is not a child of
 /// this server's history".
 fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
-    let Some((checkpoint, own)) = backup.label.map(|label| (label.checkpoint, label.timeline))
-    else {
+    let (Some(label), Some(wrong)) = (backup.label, &plan.wrong_lineage) else { return Ok(()) };
+    let (checkpoint, said, own) =
+        (label.checkpoint, wrong.of_page(label.checkpoint), label.timeline);
+    if said == own {
         return Ok(());
-    };
-    let said = plan.wrong_lineage.as_ref().map(|wrong| wrong.of_page(checkpoint));
-    if let Some(said) = said.filter(|said| *said != own) {
-        return Err(format!(
-            "not restorable: by {} the backup's checkpoint at {checkpoint} is of timeline {said}, and not of \
-             timeline {own}: \"requested timeline {} is not a child of this server's history\"",
-            history::name_of(plan.timeline),
-            plan.timeline
-        ));
     }
-    match plan.misplaced.iter().find(|it| it.history == plan.timeline && it.hides(checkpoint)) {
-        Some(found) => Err(format!(
-            "not restorable: {} says that timeline {} begins at {}, which is {}: the backup's checkpoint at \
-             {checkpoint} lies between the two, so a server takes it for another timeline's",
-            history::name_of(found.history),
-            found.timeline,
-            found.told,
-            found.begins
-        )),
-        None => Ok(()),
-    }
+    Err(format!(
+        "not restorable: by {} the backup's checkpoint at {checkpoint} is of timeline {said}, and not of \
+         timeline {own}: \"requested timeline {} is not a child of this server's history\"",
+        history::name_of(plan.timeline),
+        plan.timeline
+    ))
 }
 
 /// The label's checkpoint lies where it says, begins where it says, on its timeline.

@@ -142,6 +142,7 @@ fn a_backup_whose_checkpoint_is_another_timelines_by_a_wrong_history_is_not_rest
     for (text, said) in [
         ("1\t0/12", "not restorable: by 00000002.history"),
         ("1\t0/892", "not restorable: by 00000002.history"),
+        ("1\t0/578000", "not restorable: by 00000002.history"),
         ("1\t0/992E18", "the end of the backup is not in the WAL, which is good to 0/00892E18"),
     ] {
         let directory = with_history(text.as_bytes());

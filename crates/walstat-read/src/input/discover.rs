@@ -158,7 +158,8 @@ fn is_server_directory(path: &Path) -> bool {
 impl Found {
     /// The same paths once more, as they are now.
     pub fn again(&self) -> Result<Found, InputError> {
-        discover_known(&self.paths, self.taken_for, Arc::clone(&self.known))
+        let found = discover_known(&self.paths, self.taken_for, Arc::clone(&self.known))?;
+        Ok(Found { begins_on: self.begins_on, ..found })
     }
 
     /// Ends reading where one of the paths lies in a store that gives nothing any more.

@@ -28,7 +28,7 @@ pub struct Histories {
     /// Where they name another place than the one where a timeline begins, and no server minds.
     #[serde(skip)]
     misplaced: BTreeSet<Misplaced>,
-    /// What those say that are wrong, and in the place of which something else was taken.
+    /// What those say in the place of which something else was taken.
     #[serde(skip)]
     corrected: BTreeMap<u32, Vec<Ancestor>>,
 }
@@ -46,14 +46,6 @@ pub struct Misplaced {
     pub told: Lsn,
     /// Where it does.
     pub begins: Lsn,
-}
-
-impl Misplaced {
-    /// Whether a backup with its checkpoint there is of another timeline than the history says: a server
-    /// does not start with it.
-    pub fn hides(&self, checkpoint: Lsn) -> bool {
-        (self.told.min(self.begins)..self.told.max(self.begins)).contains(&checkpoint)
-    }
 }
 
 impl Histories {
@@ -223,7 +215,7 @@ impl Histories {
         self.sound.insert(timeline, BTreeSet::from([ancestors]));
     }
 
-    /// What a history says that is wrong, and in the place of which something else was taken.
+    /// What a history says in the place of which something else was taken.
     pub(crate) fn corrected(&self, timeline: u32) -> Option<&[Ancestor]> {
         self.corrected.get(&timeline).map(Vec::as_slice)
     }
@@ -282,7 +274,8 @@ impl Histories {
                 let (told, begins) = (std::mem::replace(told, begin).end, begin.end);
                 self.misplaced.insert(Misplaced { history: *history, timeline, told, begins });
             }
-            *rivals = BTreeSet::from([ancestors]);
+            let said = std::mem::replace(rivals, BTreeSet::from([ancestors])).pop_first();
+            self.corrected.entry(*history).or_insert(said.unwrap_or_default());
             self.followed.remove(history);
         }
         self.misplaced.len() > before
@@ -360,7 +353,7 @@ impl Histories {
 
 /// As a message says it.
 fn told(ancestor: Option<&Ancestor>) -> String {
-    ancestor.map_or("nothing".to_owned(), Ancestor::told)
+    ancestor.map_or("nothing".to_owned(), |it| format!("timeline {} to {}", it.timeline, it.end))
 }
 
 /// The problem that the history of a timeline does not begin with that of the one it leaves.
@@ -428,7 +421,8 @@ mod tests {
         assert_eq!((histories.contradicting(), histories.problems().count()), (vec![], 0));
         let misplaced: Vec<_> = histories.misplaced().collect();
         assert!(misplaced.iter().all(|it| (it.history, it.timeline) == (3, 2)));
-        assert!(misplaced[0].hides(Lsn(0x89_2E10)) && !misplaced[0].hides(Lsn(0x89_2E18)));
+        assert_eq!(misplaced[0].begins, Lsn(0x89_2E18));
+        assert!(histories.corrected(3).is_some_and(|said| said[0].end == misplaced[0].told));
     }
 
     #[test]

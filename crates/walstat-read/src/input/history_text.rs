@@ -13,13 +13,6 @@ pub struct Ancestor {
     pub end: Lsn,
 }
 
-impl Ancestor {
-    /// As a message says it.
-    pub(crate) fn told(&self) -> String {
-        format!("timeline {} to {}", self.timeline, self.end)
-    }
-}
-
 /// A server reads so many bytes of a line at most (`MAXPGPATH` in `src/include/pg_config_manual.h`,
 /// less one), and takes the rest for another line.
 const LINE_BYTES_MAX: usize = 1023;

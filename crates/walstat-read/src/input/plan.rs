@@ -56,7 +56,7 @@ pub struct Plan {
     pub branches: Vec<Branch>,
     /// Places that histories name beside those where timelines begin, and that no server minds.
     pub misplaced: Vec<Misplaced>,
-    /// The history by its file, where that is wrong and `lineage` is what the records tell.
+    /// The history as its file has it, where `lineage` is what records or other histories tell instead.
     pub wrong_lineage: Option<Lineage>,
     /// Where a newer timeline branches off the one that is followed, if that is known.
     pub branch_point: Option<Lsn>,

@@ -27,7 +27,7 @@ impl Lineage {
         Lineage::from_ancestors(timeline, histories.ancestors(timeline).unwrap_or_default())
     }
 
-    /// The same by a history that is wrong, and in the place of which something else was taken.
+    /// The same as a history says it in the place of which something else was taken.
     pub(crate) fn that_is_wrong(timeline: u32, histories: &Histories) -> Option<Lineage> {
         let ancestors = histories.corrected(timeline)?;
         Some(Lineage::from_ancestors(timeline, ancestors))
