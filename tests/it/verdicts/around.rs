@@ -546,12 +546,13 @@ fn a_data_directory_without_the_checkpoint_of_its_pg_control_is_told() {
     check(&[], directory.path()).exits(0);
 }
 
-/// With a limit of so many open files, three of them taken by standard streams.
+/// With a limit of so many open files, three of them taken by standard streams: those that whoever started the tests
+/// left open are closed.
 fn with_files(limit: usize, path: &Path) -> crate::support::Ran {
     let call = command(&["check", "--as", "archive", "-j", "2"]);
     let program = call.get_program().to_owned();
     let mut shell = std::process::Command::new("bash");
-    shell.arg("-c").arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\"")).arg(program);
+    shell.arg("-c").arg(format!("exec 3>&- 4>&- 5>&- 6>&-; ulimit -n {limit}; exec \"$0\" \"$@\"")).arg(program);
     finish(shell.args(call.get_args()).arg(path))
 }
 
