@@ -22,6 +22,7 @@ use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_format::segment::SegmentName;
+use walstat_names::server_settings::recovery_targets;
 use walstat_read::input::label;
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
@@ -184,7 +185,7 @@ fn read_and_judge(
     view.elapsed_seconds = begun.elapsed().as_secs_f64();
     let (backups, reach, replacing) = (&backups, &reach, &replacing);
     let wal = Wal { plan: &plan, problems: &problems, backups, reach, replacing, end };
-    view.report.notes.extend(backup.as_ref().and_then(|it| standby_needs(it, backups)));
+    view.report.notes.extend(restore_notes(&args.restore, backup.as_ref(), wal));
     let restore = match &backup {
         Some(backup) => Some(restore(backup, wal)),
         None => none_left(&plan, backups),
@@ -292,6 +293,26 @@ fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
         return Ok(Some(Backup::of(read)));
     }
     Ok(args.from.map(Backup::from_lsn))
+}
+
+/// What whoever restores the backup has to know of settings.
+fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> Vec<String> {
+    let needs = backup.and_then(|it| standby_needs(it, wal.backups));
+    needs.into_iter().chain(early_end(args, wal.plan)).collect()
+}
+
+/// The backup's own settings that end a restore early, as an earlier recovery leaves them behind.
+fn early_end(args: &RestoreArgs, plan: &Plan) -> Option<String> {
+    let directory = args.backup_label.as_ref().filter(|path| path.is_dir())?;
+    // Before there was a file of its own for them, which is gone where a recovery ended.
+    if plan.version().recovery.file != "postgresql.conf" {
+        return None;
+    }
+    let targets = recovery_targets(directory);
+    (!targets.is_empty()).then(|| {
+        let targets = targets.join(", ");
+        format!("the backup's settings end a restore before the end of the WAL: {targets}")
+    })
 }
 
 fn beside(path: &Path, error: &dyn std::error::Error) -> Failure {

@@ -136,6 +136,20 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
     }
 }
 
+/// The settings of a data directory that end a recovery before the end of its WAL (`recovery_target`, and those that
+/// begin so), as lines of postgresql.conf. Empty ones set nothing, nor does the timeline that a server follows without
+/// being told.
+pub fn recovery_targets(directory: &Path) -> Vec<String> {
+    let conf = read_conf(directory);
+    let ends = |(name, value): &(&String, &String)| match name.strip_prefix("recovery_target") {
+        None | Some("_action" | "_inclusive") => false,
+        Some("_timeline") => !matches!(value.as_str(), "" | "latest"),
+        Some(_) => !value.is_empty(),
+    };
+    let ends = conf.values.iter().filter(ends);
+    ends.map(|(name, value)| format!("{name} = '{}'", value.replace('\'', "''"))).collect()
+}
+
 /// What a bare number of `max_wal_size` counts: segments up to 9.6, megabytes since.
 fn size_unit(version: &Version, segment_bytes: u64) -> u64 {
     if version.pacing.sizes_in_segments { segment_bytes } else { 1 << 20 }
@@ -294,6 +308,28 @@ mod tests {
         assert_eq!(told("track_counts = no"), Some(false));
         assert_eq!(told("include 'missing.conf'"), None);
         assert_eq!(told("autovacuum = off\ninclude 'missing.conf'"), Some(false));
+    }
+
+    #[test]
+    fn a_recovery_ends_early_where_a_target_is_set() {
+        let told = |text: &str| {
+            let root = tempfile::tempdir().expect("a directory");
+            fs::write(root.path().join("postgresql.conf"), "recovery_target_xid = '7'\n")
+                .expect("a file");
+            fs::write(root.path().join("postgresql.auto.conf"), text).expect("a file");
+            recovery_targets(root.path()).join(", ")
+        };
+        assert_eq!(told(""), "recovery_target_xid = '7'");
+        let ends =
+            "recovery_target_xid = ''\nRecovery_Target_Name = 'a''b'\nrecovery_target = immediate";
+        assert_eq!(told(ends), "recovery_target = 'immediate', recovery_target_name = 'a''b'");
+        let no_end = "recovery_target_xid = ''\nrecovery_target_action = promote\n\
+                      recovery_target_timeline = 'latest'\nrecovery_target_inclusive = off";
+        assert_eq!(told(no_end), "");
+        assert_eq!(
+            told(&format!("{no_end}\nrecovery_target_timeline = 3")),
+            "recovery_target_timeline = '3'"
+        );
     }
 
     #[test]

@@ -127,11 +127,17 @@ fn usable(backup: &Backup) -> Result<(), String> {
     }
 }
 
-/// No record says that it replaces another one than the one that was torn before it: a server stops there.
+/// No record says that it replaces another one than the one that was torn before it: a server stops there, unless
+/// it does so earlier. Where something is wrong before it, that may also be why the torn one seems to begin elsewhere.
 fn replaced(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let page = wal.plan.geometry.page_bytes;
     let mut replacing = wal.replacing.iter().filter(|it| it.lsn >= backup.start);
-    let Some(found) = replacing.find(|it| it.is_mismatched(page)) else { return Ok(()) };
+    let stops_earlier = |it: &Replacing| {
+        let mut places = wal.problems.iter().filter_map(|problem| problem.lsn);
+        places.any(|lsn| (backup.start..it.lsn).contains(&lsn))
+    };
+    let found = replacing.find(|it| it.is_mismatched(page));
+    let Some(found) = found.filter(|it| !stops_earlier(it)) else { return Ok(()) };
     let (lsn, says, torn) = (found.lsn, found.says, found.torn.unwrap_or(found.lsn));
     Err(format!(
         "not restorable beyond LSN {torn}: the record at {lsn} replaces a torn one at {says}, which began at \

@@ -66,6 +66,21 @@ fn a_backup_with_all_its_wal_is_restorable_to_the_end() {
     assert!(sentence(&ran).starts_with("restorable to LSN 0/00900000"), "{}", sentence(&ran));
 }
 
+/// A server that was recovered to a point in time has its target in `postgresql.auto.conf` ever after, and so
+/// have its backups.
+#[test]
+fn a_target_in_the_backups_own_settings_is_said() {
+    let base = tempfile::tempdir().expect("a directory");
+    fs::copy(label(), base.path().join("backup_label")).expect("the label");
+    let notes = |target: &str| {
+        fs::write(base.path().join("postgresql.auto.conf"), target).expect("settings");
+        let ran = restore(&[backup().join("archive")], base.path()).exits(0);
+        ran.stdout.contains("end a restore before the end of the WAL: recovery_target_xid = '800'")
+    };
+    assert!(notes("recovery_target_xid = 800"));
+    assert!(!notes("recovery_target_xid = ''"));
+}
+
 #[test]
 fn wal_that_begins_behind_the_start_fails() {
     let ran = restore(&segments(9, 10), &label()).exits(1);
@@ -113,6 +128,31 @@ fn damage_that_ends_just_before_the_start_is_not_the_restores() {
         finish(check(&["--as", "archive", "--from", &start.to_string()]).arg(directory.path()));
     let restored = sentence(&ran.exits(4));
     assert!(restored.starts_with("restorable to LSN 0/00800000; only"), "{restored}");
+}
+
+/// Damage in which a torn record begins, so that the one that replaces it seems to name another: a server stops
+/// at the damage, or before it.
+#[test]
+fn damage_before_a_torn_record_is_where_a_restore_ends() {
+    let mut wal = Wal::new(Form::of("16"), 5);
+    let start = wal.add(&Rec::data(40));
+    wal.leave_in_segment(200_000);
+    let damaged = wal.add(&Rec::sized(30_000));
+    wal.tear(&Rec::data(40_000), 3);
+    wal.overwrite();
+    wal.add(&Rec::data(9));
+    wal.switch();
+    let mut disk = wal.finish();
+    let number = damaged.0 >> 20;
+    let from = (damaged.0 % (1 << 20)).next_multiple_of(8192) as usize;
+    disk.files.get_mut(&number).expect("the segment")[from..from + 4 * 8192].fill(0xFF);
+    let restored = || {
+        let directory = disk.write();
+        let mut check = check(&["--as", "archive", "--from", &start.to_string()]);
+        sentence(&finish(check.arg(directory.path())).exits(4))
+    };
+    let expected = format!("restorable to LSN {damaged}");
+    assert!(restored().starts_with(&expected), "{}", restored());
 }
 
 #[test]

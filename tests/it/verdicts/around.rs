@@ -451,7 +451,17 @@ fn a_backup_whose_wal_is_not_there_is_said() {
         assert!(!notes.contains("backup"), "{notes}");
     }
     let lost = "00000001000000000000000C";
-    is_red("newer", with(lost).path(), "missing_segment", lost);
+    let first = "00000001000000000000000A";
+    is_red("newer", with(lost).path(), "missing_segment", first);
+    // With those before it; of two such backups each segment once.
+    let (second, fourth) = ("00000001000000000000000D", "00000001000000000000000F");
+    let directory = archive(&[three(), vec![history(fourth), history(second)]].concat());
+    let problems = check(&[], directory.path()).exits(4).json()["problems"].clone();
+    let said = |at: usize| (problems[at]["segment"].as_str(), problems[at]["found"].as_str());
+    assert_eq!(problems.as_array().map(Vec::len), Some(2), "{problems}");
+    assert_eq!(said(0), (Some(first), Some("none of 4 segments, up to 00000001000000000000000D")));
+    let third = "00000001000000000000000E";
+    assert_eq!(said(1), (Some(third), Some("none of 2 segments, up to 00000001000000000000000F")));
     let other = "000000020000000000000008";
     is_red("of another timeline", with(other).path(), "missing_segment", other);
     let old = "000000010000000000000003";
@@ -546,13 +556,16 @@ fn a_data_directory_without_the_checkpoint_of_its_pg_control_is_told() {
     check(&[], directory.path()).exits(0);
 }
 
-/// With a limit of so many open files, three of them taken by standard streams: those that whoever started the tests
-/// left open are closed.
+/// With a limit of so many open files, three of them taken by standard streams: those that whoever started the
+/// tests left open are closed.
 fn with_files(limit: usize, path: &Path) -> crate::support::Ran {
     let call = command(&["check", "--as", "archive", "-j", "2"]);
     let program = call.get_program().to_owned();
     let mut shell = std::process::Command::new("bash");
-    shell.arg("-c").arg(format!("exec 3>&- 4>&- 5>&- 6>&-; ulimit -n {limit}; exec \"$0\" \"$@\"")).arg(program);
+    shell
+        .arg("-c")
+        .arg(format!("exec 3>&- 4>&- 5>&- 6>&-; ulimit -n {limit}; exec \"$0\" \"$@\""))
+        .arg(program);
     finish(shell.args(call.get_args()).arg(path))
 }
 

@@ -4,6 +4,8 @@ use super::Plan;
 use crate::input::input_kind::InputKind;
 use crate::input::names::backup_start;
 use crate::input::problem::{Problem, ProblemKind};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 
@@ -13,6 +15,8 @@ impl Plan {
     /// (`pg_archivecleanup` before 17). But a history is archived after its segment.
     pub(super) fn check_backups(&mut self) {
         let bytes = self.geometry.segment_bytes;
+        // Of each timeline, the first missing segment that was not told yet.
+        let mut missing_from: BTreeMap<u32, u64> = BTreeMap::new();
         for other in &self.other_files {
             let Some(name) = backup_start(other) else { continue };
             let Some(number) = name.number(bytes) else { continue };
@@ -32,7 +36,15 @@ impl Plan {
                 (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
                     self.removed_backups.push(other.clone());
                 }
-                _ => self.problems.push(missing_start(other, name, number, bytes)),
+                _ => {
+                    let after = || last.map_or(number, |(last, _)| last + 1);
+                    let begin = missing_from.entry(name.timeline).or_insert_with(after);
+                    if *begin <= number {
+                        let missing = *begin..number + 1;
+                        self.problems.push(missing_start(other, name, missing, bytes));
+                        *begin = number + 1;
+                    }
+                }
             }
         }
         self.notes.extend(self.removed_backups.iter().map(|file| removed_backup(file)));
@@ -44,12 +56,15 @@ fn removed_backup(file: &str) -> String {
     format!("{file}: the WAL of this backup is not there any more")
 }
 
-/// The segment that a base backup begins in and that is not there.
-fn missing_start(file: &str, name: SegmentName, number: u64, bytes: u32) -> Problem {
-    let expected = format!("segment {name}, in which the backup of {file} begins");
-    let found = "no such file".to_owned();
-    let kind = ProblemKind::MissingSegment;
-    let problem = Problem::of_file(kind, &name.to_string(), expected, found);
-    let start = Lsn(number.saturating_mul(u64::from(bytes)));
-    Problem { lsn: Some(start), ..problem }
+/// The segment that a base backup begins in and that is not there, with those before it that are not.
+fn missing_start(file: &str, start: SegmentName, missing: Range<u64>, bytes: u32) -> Problem {
+    let first = SegmentName::new(start.timeline, missing.start, bytes).to_string();
+    let expected = format!("segment {start}, in which the backup of {file} begins");
+    let found = match missing.end - missing.start {
+        1 => "no such file".to_owned(),
+        count => format!("none of {count} segments, up to {start}"),
+    };
+    let problem = Problem::of_file(ProblemKind::MissingSegment, &first, expected, found);
+    let begin = Lsn(missing.start.saturating_mul(u64::from(bytes)));
+    Problem { lsn: Some(begin), ..problem }
 }
