@@ -136,9 +136,9 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
     }
 }
 
-/// The settings of a data directory that end a recovery before the end of its WAL (`recovery_target`, and those that
-/// begin so), as lines of postgresql.conf. Empty ones set nothing, nor does the timeline that a server follows without
-/// being told.
+/// The settings of a data directory that end a recovery before the end of its WAL (`recovery_target`, and
+/// those that begin so), as lines of postgresql.conf. Empty ones set nothing, nor does the timeline that
+/// a server follows without being told.
 pub fn recovery_targets(directory: &Path) -> Vec<String> {
     let conf = read_conf(directory);
     let ends = |(name, value): &(&String, &String)| match name.strip_prefix("recovery_target") {

@@ -127,8 +127,9 @@ fn usable(backup: &Backup) -> Result<(), String> {
     }
 }
 
-/// No record says that it replaces another one than the one that was torn before it: a server stops there, unless
-/// it does so earlier. Where something is wrong before it, that may also be why the torn one seems to begin elsewhere.
+/// No record says that it replaces another one than the one that was torn before it: a server stops
+/// there, unless it does so earlier. Where something is wrong before it, that may also be why the torn
+/// one seems to begin elsewhere.
 fn replaced(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let page = wal.plan.geometry.page_bytes;
     let mut replacing = wal.replacing.iter().filter(|it| it.lsn >= backup.start);

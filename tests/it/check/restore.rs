@@ -66,8 +66,8 @@ fn a_backup_with_all_its_wal_is_restorable_to_the_end() {
     assert!(sentence(&ran).starts_with("restorable to LSN 0/00900000"), "{}", sentence(&ran));
 }
 
-/// A server that was recovered to a point in time has its target in `postgresql.auto.conf` ever after, and so
-/// have its backups.
+/// A server that was recovered to a point in time has its target in `postgresql.auto.conf` ever after,
+/// and so have its backups.
 #[test]
 fn a_target_in_the_backups_own_settings_is_said() {
     let base = tempfile::tempdir().expect("a directory");
@@ -130,8 +130,8 @@ fn damage_that_ends_just_before_the_start_is_not_the_restores() {
     assert!(restored.starts_with("restorable to LSN 0/00800000; only"), "{restored}");
 }
 
-/// Damage in which a torn record begins, so that the one that replaces it seems to name another: a server stops
-/// at the damage, or before it.
+/// Damage in which a torn record begins, so that the one that replaces it seems to name another: a server
+/// stops at the damage, or before it.
 #[test]
 fn damage_before_a_torn_record_is_where_a_restore_ends() {
     let mut wal = Wal::new(Form::of("16"), 5);

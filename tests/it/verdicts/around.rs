@@ -556,8 +556,8 @@ fn a_data_directory_without_the_checkpoint_of_its_pg_control_is_told() {
     check(&[], directory.path()).exits(0);
 }
 
-/// With a limit of so many open files, three of them taken by standard streams: those that whoever started the
-/// tests left open are closed.
+/// With a limit of so many open files, three of them taken by standard streams: those that whoever
+/// started the tests left open are closed.
 fn with_files(limit: usize, path: &Path) -> crate::support::Ran {
     let call = command(&["check", "--as", "archive", "-j", "2"]);
     let program = call.get_program().to_owned();
