@@ -298,19 +298,15 @@ fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
 /// What whoever restores the backup has to know of settings.
 fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> Vec<String> {
     let needs = backup.and_then(|it| standby_needs(it, wal.backups));
-    needs.into_iter().chain(early_end(args, wal.plan)).collect()
+    let directory = args.backup_label.as_deref().filter(|path| path.is_dir());
+    needs.into_iter().chain(directory.and_then(early_end)).collect()
 }
 
-/// The backup's own settings that end a restore early, as an earlier recovery leaves them behind.
-fn early_end(args: &RestoreArgs, plan: &Plan) -> Option<String> {
-    let directory = args.backup_label.as_ref().filter(|path| path.is_dir())?;
-    // Before there was a file of its own for them, which is gone where a recovery ended.
-    if plan.version().recovery.file != "postgresql.conf" {
-        return None;
-    }
-    let targets = recovery_targets(directory);
+/// The backup's own settings that end a restore early, as an earlier recovery of its server leaves them
+/// behind.
+fn early_end(directory: &Path) -> Option<String> {
+    let targets = recovery_targets(directory).join(", ");
     (!targets.is_empty()).then(|| {
-        let targets = targets.join(", ");
         format!("the backup's settings end a restore before the end of the WAL: {targets}")
     })
 }

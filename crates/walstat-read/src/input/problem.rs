@@ -178,6 +178,14 @@ pub struct Problem {
     pub skipped_bytes: u64,
 }
 
+/// What is found where consecutive segments are missing, of which this is the last one.
+pub(crate) fn none_of(segments: u64, last: &str) -> String {
+    match segments {
+        1 => "no such file".to_owned(),
+        _ => format!("none of {segments} segments, up to {last}"),
+    }
+}
+
 impl Problem {
     /// A stanza of pgBackRest without a sound archive.info; `fault`: what is wrong with the first one there.
     pub(crate) fn no_archive_info(fault: Option<String>) -> Problem {

@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::input::input_kind::InputKind;
 use crate::input::names::backup_start;
-use crate::input::problem::{Problem, ProblemKind};
+use crate::input::problem::{Problem, ProblemKind, none_of};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
@@ -60,10 +60,7 @@ fn removed_backup(file: &str) -> String {
 fn missing_start(file: &str, start: SegmentName, missing: Range<u64>, bytes: u32) -> Problem {
     let first = SegmentName::new(start.timeline, missing.start, bytes).to_string();
     let expected = format!("segment {start}, in which the backup of {file} begins");
-    let found = match missing.end - missing.start {
-        1 => "no such file".to_owned(),
-        count => format!("none of {count} segments, up to {start}"),
-    };
+    let found = none_of(missing.end - missing.start, &start.to_string());
     let problem = Problem::of_file(ProblemKind::MissingSegment, &first, expected, found);
     let begin = Lsn(missing.start.saturating_mul(u64::from(bytes)));
     Problem { lsn: Some(begin), ..problem }

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::input::plan::{Chain, Plan};
-use crate::input::problem::{Problem, ProblemKind};
+use crate::input::problem::{Problem, ProblemKind, none_of};
 use crate::input::segment::Segment;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -158,10 +158,7 @@ fn parts(hole: &Range<Lsn>, gaps: &[Range<Lsn>]) -> Vec<Range<Lsn>> {
 /// The segments that are missing between two runs.
 fn missing(chain: &Chain<'_>, from: Lsn, to: Lsn) -> Problem {
     let count = (to.0 - from.0) / u64::from(chain.geometry.segment_bytes);
-    let found = match count {
-        1 => "no such file".to_owned(),
-        _ => format!("none of {count} segments, up to {}", chain.segment_name(Lsn(to.0 - 1))),
-    };
+    let found = none_of(count, &chain.segment_name(Lsn(to.0 - 1)));
     problem(chain.segment_name(from), from, found)
 }
 
