@@ -290,6 +290,37 @@ fn two_holes_are_two_problems() {
 }
 
 #[test]
+fn each_file_that_is_damaged_inside_of_one_record_is_named() {
+    let mut wal = Wal::new(Form::of("15"), 5);
+    wal.add(&Rec::data(5_000));
+    wal.add(&Rec::data(4 << 20));
+    let lost = wal.next();
+    wal.leave_in_segment(24);
+    wal.add(&Rec::data(5_000));
+    wal.leave_in_segment(0);
+    let sound = Sound::new(wal.finish());
+    let mut disk = sound.disk.clone();
+    let pages = [(5 << 20) + 5 * 8192, (7 << 20) + 6 * 8192, 8 << 20];
+    pages.iter().for_each(|&page| disk.page(Lsn(page)).fill(0));
+    disk.page(Lsn((7 << 20) + 20 * 8192)).fill(0xA5);
+    let directory = disk.write();
+    let one = read(directory.path(), &ALL);
+    assert_eq!(kinds(&one), ["zero_page"; 3]);
+    let place = |problem: &Problem| {
+        let lsn: Option<Lsn> = problem.lsn.as_deref().and_then(|lsn| lsn.parse().ok());
+        lsn.expect("a place").0
+    };
+    let places: Vec<u64> = one.problems.iter().map(place).collect();
+    assert_eq!(places[1..], pages[1..]);
+    let skipped: u64 = one.problems.iter().map(|problem| problem.skipped_bytes).sum();
+    assert_eq!(skipped, one.books.damaged_bytes);
+    assert_eq!(skipped, lost.0 - places[0]);
+    for threads in [2, 4] {
+        assert_eq!(json(&read(directory.path(), &ALL.threads(threads))), json(&one));
+    }
+}
+
+#[test]
 fn damage_on_the_last_page_of_a_range_is_told() {
     let mut sound = short_segment();
     let page = sound.disk.start().0 + 8192;

@@ -146,6 +146,12 @@ pub enum PageFault {
 }
 
 impl Geometry {
+    /// Whether both places are in the same segment.
+    pub fn are_in_one_segment(&self, one: Lsn, other: Lsn) -> bool {
+        let segment = |lsn: Lsn| lsn.0 / u64::from(self.segment_bytes);
+        segment(one) == segment(other)
+    }
+
     /// Where the first record at or after `lsn` may start: on a page's first byte, after its header.
     pub fn first_byte(&self, lsn: Lsn) -> Lsn {
         let header = match () {

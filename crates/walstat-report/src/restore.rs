@@ -23,7 +23,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
 use walstat_format::record_header::FIRST_NORMAL_XID;
-use walstat_format::segment::SegmentName;
+use walstat_format::segment::{NAME_DIGITS, SegmentName};
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::plan::Plan;
@@ -372,7 +372,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     };
     let consistent =
         format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
-    let gone = if broken.is_some_and(|problem| is_fatal(problem, wal.plan)) {
+    let gone = if broken.is_some_and(|problem| is_fatal(problem, wal)) {
         ", once that file is gone: a server ends with FATAL at its wrong size"
     } else {
         ""
@@ -393,12 +393,22 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
 /// Whether the problem's file comes to the server in another size than a segment's, which ends it
 /// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On a packed file that is damaged, a
 /// tool fails; of one that is sound it makes whatever was packed.
-pub(crate) fn is_fatal(problem: &Problem, plan: &Plan) -> bool {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let comes_so = problem.kind == ProblemKind::TrailingBytes
-        || problem.fetched == Some(Fetched::InAnotherSize);
-    let mut files = plan.files.values().flatten().filter(|file| file.file() == problem.segment);
+pub(crate) fn is_fatal(problem: &Problem, wal: &Wal<'_>) -> bool {
+    let bytes = u64::from(wal.plan.geometry.segment_bytes);
+    let name = file_of(problem, wal.plan);
+    let is_of_size = |it: &Problem| {
+        it.kind == ProblemKind::TrailingBytes || it.fetched == Some(Fetched::InAnotherSize)
+    };
+    let comes_so = wal.problems.iter().any(|it| is_of_size(it) && file_of(it, wal.plan) == name);
+    let mut files = wal.plan.files.values().flatten().filter(|file| file.file() == name);
     files.any(|file| file.is_asked_for() && file.raw_bytes.map_or(comes_so, |found| found != bytes))
+}
+
+/// The file that a problem is of: where its place tells, the one that was read there.
+fn file_of(problem: &Problem, plan: &Plan) -> String {
+    let is_of_place = problem.segment.len() == NAME_DIGITS;
+    let read = problem.lsn.filter(|_| is_of_place).and_then(|lsn| plan.chain().segment_at(lsn));
+    read.map_or_else(|| problem.segment.clone(), Segment::file)
 }
 
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins

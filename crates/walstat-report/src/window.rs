@@ -158,7 +158,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
         .and_then(|()| consistent(&backup, wal, reaches))
         .err();
     // A target before the place is reached all the same, and the end of the WAL is not.
-    let fatal = broken.filter(|problem| is_fatal(problem, wal.plan));
+    let fatal = broken.filter(|problem| is_fatal(problem, wal));
     let fatal = fatal.map(|problem| ends_with_fatal(problem, reaches));
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
     let unopened = lost_at_the_end(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));

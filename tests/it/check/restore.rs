@@ -420,12 +420,13 @@ fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
     let short = |bytes: &[u8]| bytes[..1_000_000].to_vec();
     let long = |bytes: &[u8]| [bytes, b"x"].concat();
     type Change<'c> = &'c dyn Fn(&[u8]) -> Vec<u8>;
-    let ways: [(&str, Change<'_>, Change<'_>, bool); 6] = [
+    let ways: [(&str, Change<'_>, Change<'_>, bool); 7] = [
         ("", &|all| all.to_vec(), &short, true),
         ("", &|all| all.to_vec(), &long, true),
         ("", &|all| all.to_vec(), &packed, true),
         (".zst", &packed, &|all| packed(&short(all)), true),
         (".zst", &packed, &|all| packed(&long(all)), true),
+        (".zst", &packed, &|all| packed(&packed(all)), true),
         (".zst", &packed, &|all| cut(&packed(all)), false),
     ];
     for (index, (suffix, whole, wrong, is_fatal)) in ways.into_iter().enumerate() {

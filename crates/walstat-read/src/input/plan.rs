@@ -464,7 +464,7 @@ impl<'p> Chain<'p> {
     }
 
     /// The segment in which `lsn` lies.
-    pub(crate) fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
+    pub fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
         let number = lsn.0 / u64::from(self.geometry.segment_bytes);
         let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
         index.ok().and_then(|index| self.segments.get(index))

@@ -62,6 +62,19 @@ pub struct Gap {
     pub stale_follows: bool,
     /// Whether a valid record of this WAL lies in it, on a page whose header is wrong.
     pub record_follows: bool,
+    /// The first page of each segment that is not the one that belongs there.
+    pub bad_pages: Vec<BadPage>,
+}
+
+/// A page in a gap that is not the one that belongs there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadPage {
+    /// Where it is.
+    pub lsn: Lsn,
+    /// What is wrong with it.
+    pub fault: PageFault,
+    /// Bytes of the gap before it.
+    pub bytes_before: u64,
 }
 
 /// The first valid record of a run.
@@ -112,6 +125,38 @@ impl Preceding {
 }
 
 impl Gap {
+    /// One in which nothing was seen yet.
+    pub fn new(start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) -> Gap {
+        Gap {
+            start,
+            seen_at,
+            cause,
+            record_bytes,
+            counts: Books::default(),
+            stale_follows: false,
+            record_follows: false,
+            bad_pages: Vec::new(),
+        }
+    }
+
+    /// Takes note of a page that is not the one that belongs there.
+    pub(super) fn note_bad_page(&mut self, lsn: Lsn, fault: PageFault, geometry: &Geometry) {
+        if self.bad_pages.last().is_none_or(|last| !geometry.are_in_one_segment(last.lsn, lsn)) {
+            let bytes_before = self.counts.total();
+            self.bad_pages.push(BadPage { lsn, fault, bytes_before });
+        }
+    }
+
+    /// Takes over the gap with which the next run begins.
+    pub(super) fn go_on(&mut self, next: Gap) {
+        let before = self.counts.total();
+        let pages = next.bad_pages.into_iter();
+        self.bad_pages
+            .extend(pages.map(|page| BadPage { bytes_before: before + page.bytes_before, ..page }));
+        self.counts.merge(&next.counts);
+        self.record_follows |= next.record_follows;
+    }
+
     /// The record that this gap is in the place of, or the one before it, `last`, if the gap begins with a
     /// segment: what the first record of that segment, `next`, has to link to.
     pub(super) fn preceding(
@@ -133,13 +178,30 @@ impl Gap {
         }
     }
 
+    /// The problems to report for this gap, if a record follows it; `next`: the first one, if it is known.
+    /// Where pages of other segments are wrong as well, each has one of its own.
+    pub(super) fn problems(&self, next: Option<First>, geometry: &Geometry) -> Vec<Problem> {
+        let first = self.problem(next, geometry);
+        let blamed = first.lsn.unwrap_or(self.start);
+        let others =
+            self.bad_pages.iter().filter(|page| !geometry.are_in_one_segment(page.lsn, blamed));
+        let mut problems = vec![first];
+        let mut end = self.counts.total();
+        for page in others.rev() {
+            let own = page.problem(end - page.bytes_before, geometry);
+            problems.insert(1, own);
+            end = page.bytes_before;
+        }
+        problems[0].skipped_bytes = end;
+        problems
+    }
+
     /// The problem to report for this gap, if a record follows it; `next`: the first one, if it is
     /// known. A record in two files is told of the file that is wrong, at the place where it is.
     pub fn problem(&self, next: Option<First>, geometry: &Geometry) -> Problem {
         let (expected, found) = self.cause.texts(self.seen_at, geometry.version);
-        let segment = |lsn: Lsn| lsn.0 / u64::from(geometry.segment_bytes);
-        let blamed =
-            Some(self.blamed(next, geometry)).filter(|at| segment(*at) != segment(self.start));
+        let blamed = Some(self.blamed(next, geometry))
+            .filter(|at| !geometry.are_in_one_segment(*at, self.start));
         let elsewhere = match blamed {
             None if self.may_be_wrong_later(geometry) => Some(Elsewhere::GoesOn {
                 segments: u32::try_from(self.segments_after(geometry)).unwrap_or(u32::MAX),
@@ -220,6 +282,13 @@ impl Gap {
     fn is_continued_by(&self, left: u32, next: Option<First>, geometry: &Geometry) -> bool {
         let end = geometry.advance(self.seen_at, u64::from(left)).aligned();
         next.is_some_and(|next| next.previous == self.start && next.lsn == geometry.first_byte(end))
+    }
+}
+
+impl BadPage {
+    fn problem(&self, skipped_bytes: u64, geometry: &Geometry) -> Problem {
+        let cause = Cause::Page(self.fault);
+        Problem { skipped_bytes, ..cause.problem_of("", self.lsn, geometry) }
     }
 }
 

@@ -143,6 +143,9 @@ impl Run {
             left -= found.counts.take(heading, left);
         }
         self.books.add(Heading::Switch, bytes - left);
+        for page in &mut found.bad_pages {
+            page.bytes_before -= page.bytes_before.min(bytes - left);
+        }
         if left > 0 {
             // The file ends before the segment does.
             let cut = Lsn(from.aligned().0 + bytes - left);
@@ -163,10 +166,7 @@ impl Run {
     fn take_gap(&mut self, next: &mut Run, geometry: &Geometry) {
         let gap = next.lead_gap_mut().take();
         match (&mut self.gap, gap) {
-            (Some(ours), Some(theirs)) => {
-                ours.counts.merge(&theirs.counts);
-                ours.record_follows |= theirs.record_follows;
-            }
+            (Some(ours), Some(theirs)) => ours.go_on(theirs),
             (ours @ None, theirs) => *ours = theirs,
             (Some(_), None) => {}
         }

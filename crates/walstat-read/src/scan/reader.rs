@@ -23,8 +23,8 @@ use super::run::{Last, Run};
 use super::scope::{Head, Scope};
 use crate::input::problem::Problem;
 use walstat_format::lsn::{Lsn, MAXALIGN};
-use walstat_format::page::{PageFault, PageHeader};
-use walstat_format::record_header::HeaderFault;
+use walstat_format::page::PageHeader;
+use walstat_format::record_header::{HeaderFault, RECORD_HEADER_BYTES};
 
 /// What the reader wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Reader<'s> {
     switched: bool,
     /// No record was begun in the segment yet.
     begins: bool,
+    /// The segment begins with so few bytes of a record that it may be an `XLOG_SWITCH`.
+    may_be_switched: bool,
     /// Memory for records that wait to be handed on; empty between two calls.
     waiting: Vec<Shown<'static>>,
     /// Reading stops at the first place without a valid record: while WAL is followed, a record may still be
@@ -75,6 +77,7 @@ impl<'s> Reader<'s> {
             timeline_most: u32::MAX,
             switched: false,
             begins: false,
+            may_be_switched: false,
             waiting: Vec::new(),
             ends_at_gap: false,
             before: None,
@@ -88,6 +91,7 @@ impl<'s> Reader<'s> {
         self.timeline = 0;
         self.switched = false;
         self.begins = true;
+        self.may_be_switched = false;
     }
 
     /// Takes the pages of a window whose first byte is at `lsn`: whole ones, but for the last one
@@ -180,12 +184,16 @@ impl<'s> Reader<'s> {
         }
         let header = PageHeader::parse(bytes).filter(|header| header.bytes() <= bytes.len());
         let Some(header) = header else {
-            return self.bad_page(page, Cause::Cut);
+            self.bad_page(page, Cause::Cut);
+            return page;
         };
         let timelines = (self.timeline, self.timeline_most);
         match self.scope.geometry.check(&header, bytes, lsn, timelines) {
             Ok(()) => self.good_page(page, &header),
-            Err(fault) => self.bad_page(page, Cause::Page(fault)),
+            Err(fault) => {
+                self.bad_page(page, Cause::Page(fault));
+                page
+            }
         }
     }
 
@@ -201,21 +209,6 @@ impl<'s> Reader<'s> {
         last
     }
 
-    fn bad_page<'w>(&mut self, page: Page<'w>, cause: Cause) -> Page<'w> {
-        // The records of a page that was copied from the older timeline's file have been read there.
-        let copied = matches!(cause, Cause::Page(PageFault::Left { .. }));
-        self.fail(page.lsn, page.lsn, cause, None);
-        let zeros = leading_zeros(page.bytes);
-        self.book_rest(page.lsn, page.bytes, zeros);
-        if let Some(gap) = &mut self.run.gap
-            && !gap.record_follows
-            && !copied
-        {
-            gap.record_follows = self.scope.holds_record(page, zeros);
-        }
-        page
-    }
-
     /// A page on which no followed record goes on: skips what it continues. Returns the offset where a
     /// record may start, like all functions that deal with the start of a page.
     fn begin_page(&mut self, page: Page<'_>, header: &PageHeader) -> Option<usize> {
@@ -225,6 +218,9 @@ impl<'s> Reader<'s> {
         let mut offset = header.bytes();
         self.book(Heading::PageHeader, lsn, offset);
         if let Some(remaining) = continued {
+            let segment = u64::from(self.scope.geometry.segment_bytes);
+            self.may_be_switched |=
+                lsn.0.is_multiple_of(segment) && remaining as usize <= RECORD_HEADER_BYTES;
             let rest = bytes.get(offset..).unwrap_or_default();
             let piece = rest.get(..remaining as usize).unwrap_or(rest);
             self.skip_piece(Lsn(lsn.0 + offset as u64), remaining, piece);

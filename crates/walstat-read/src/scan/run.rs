@@ -344,16 +344,7 @@ impl Run {
     /// There is no valid record at `start`: opens a gap unless one is open.
     pub fn fail(&mut self, start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) {
         self.link = Link::Unknown;
-        let gap = || Gap {
-            start,
-            seen_at,
-            cause,
-            record_bytes,
-            counts: Books::default(),
-            stale_follows: false,
-            record_follows: false,
-        };
-        self.gap.get_or_insert_with(gap);
+        self.gap.get_or_insert_with(|| Gap::new(start, seen_at, cause, record_bytes));
     }
 
     /// A valid record follows at `next`: the gap was damage; or it is the gap between the lead and the
@@ -375,8 +366,9 @@ impl Run {
             let last = self.last.map(|last| last.preceding());
             let apart =
                 next.and_then(|next| gap.preceding(last, next, geometry)?.is_apart(next, geometry));
-            let problem = gap.problem(next, geometry);
-            self.problems.push(Problem { elsewhere: apart.or(problem.elsewhere), ..problem });
+            let mut problems = gap.problems(next, geometry);
+            problems[0].elsewhere = apart.or(problems[0].elsewhere);
+            self.problems.append(&mut problems);
             self.books.add(Heading::Damaged, gap.counts.total());
         }
     }
@@ -417,15 +409,7 @@ fn minimal_level(record: &Record<'_>) -> Option<Problem> {
 pub(super) fn broken_link(first: First, last: Last, geometry: &Geometry) -> Problem {
     let cause =
         Cause::Header(HeaderFault::Previous { found: first.previous, expected: Some(last.lsn) });
-    let gap = Gap {
-        start: first.lsn,
-        seen_at: first.lsn,
-        cause,
-        record_bytes: None,
-        counts: Books::default(),
-        stale_follows: false,
-        record_follows: false,
-    };
+    let gap = Gap::new(first.lsn, first.lsn, cause, None);
     let problem = gap.problem(None, geometry);
     Problem { elsewhere: last.preceding().is_apart(first, geometry), ..problem }
 }

@@ -1,10 +1,12 @@
 //! What a reader does where there is no valid record, and where the range ends: whether the gap there is
 //! damage is known when a record follows.
 
-use super::Reader;
+use super::{Reader, leading_zeros};
 use crate::scan::books::Heading;
 use crate::scan::damage::{Cause, Gap};
+use crate::scan::page_buffer::Page;
 use walstat_format::lsn::Lsn;
+use walstat_format::page::PageFault;
 
 impl Reader<'_> {
     /// There is no valid record at `start`; what was collected of one becomes part of the gap.
@@ -18,6 +20,26 @@ impl Reader<'_> {
         match self.pending.take() {
             Some(mut pending) => self.run.fail_record(&mut pending, seen_at, cause),
             None => self.run.fail(start, seen_at, cause, record_bytes),
+        }
+    }
+
+    /// A page that is not the one that belongs there.
+    pub(super) fn bad_page(&mut self, page: Page<'_>, cause: Cause) {
+        let fault = if let Cause::Page(fault) = cause { Some(fault) } else { None };
+        // The records of a page that was copied from the older timeline's file have been read there.
+        let copied = matches!(fault, Some(PageFault::Left { .. }));
+        let may_be_unused = copied || self.may_be_switched;
+        self.fail(page.lsn, page.lsn, cause, None);
+        if let (Some(gap), Some(fault), false) = (&mut self.run.gap, fault, may_be_unused) {
+            gap.note_bad_page(page.lsn, fault, &self.scope.geometry);
+        }
+        let zeros = leading_zeros(page.bytes);
+        self.book_rest(page.lsn, page.bytes, zeros);
+        if let Some(gap) = &mut self.run.gap
+            && !gap.record_follows
+            && !copied
+        {
+            gap.record_follows = self.scope.holds_record(page, zeros);
         }
     }
 
