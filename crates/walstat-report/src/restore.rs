@@ -8,6 +8,7 @@ mod astray;
 mod backup;
 mod search;
 mod two_phase;
+mod wrong_size;
 
 use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
@@ -23,13 +24,14 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
 use walstat_format::record_header::FIRST_NORMAL_XID;
-use walstat_format::segment::{NAME_DIGITS, SegmentName};
+use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
+use walstat_read::input::problem::{Fetched, Problem};
 use walstat_read::input::segment::Segment;
 use walstat_read::scan::claims::Replacing;
+pub(crate) use wrong_size::wrong_size;
 
 /// What the WAL has to offer.
 #[derive(Debug, Clone, Copy)]
@@ -372,11 +374,8 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     };
     let consistent =
         format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
-    let gone = if broken.is_some_and(|problem| is_fatal(problem, wal)) {
-        ", once that file is gone: a server ends with FATAL at its wrong size"
-    } else {
-        ""
-    };
+    let gone = broken.and_then(|problem| wrong_size(problem, wal));
+    let gone = gone.map_or_else(String::new, |file| file.at_the_limit());
     match broken {
         Some(problem) if stop == wal.end => Err(format!(
             "restorable to LSN {stop}{time}{timeline} only: {} in {}{gone}{consistent}",
@@ -388,27 +387,6 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         )),
         None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
     }
-}
-
-/// Whether the problem's file comes to the server in another size than a segment's, which ends it
-/// (`RestoreArchivedFile` in `src/backend/access/transam/xlogarchive.c`). On a packed file that is damaged, a
-/// tool fails; of one that is sound it makes whatever was packed.
-pub(crate) fn is_fatal(problem: &Problem, wal: &Wal<'_>) -> bool {
-    let bytes = u64::from(wal.plan.geometry.segment_bytes);
-    let name = file_of(problem, wal.plan);
-    let is_of_size = |it: &Problem| {
-        it.kind == ProblemKind::TrailingBytes || it.fetched == Some(Fetched::InAnotherSize)
-    };
-    let comes_so = wal.problems.iter().any(|it| is_of_size(it) && file_of(it, wal.plan) == name);
-    let mut files = wal.plan.files.values().flatten().filter(|file| file.file() == name);
-    files.any(|file| file.is_asked_for() && file.raw_bytes.map_or(comes_so, |found| found != bytes))
-}
-
-/// The file that a problem is of: where its place tells, the one that was read there.
-fn file_of(problem: &Problem, plan: &Plan) -> String {
-    let is_of_place = problem.segment.len() == NAME_DIGITS;
-    let read = problem.lsn.filter(|_| is_of_place).and_then(|lsn| plan.chain().segment_at(lsn));
-    read.map_or_else(|| problem.segment.clone(), Segment::file)
 }
 
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins

@@ -8,14 +8,13 @@ use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
     Backup, Reached, Unsearched, Wal, can_begin, consistent, consistent_from, ends_hot_standby,
-    findable, is_fatal, latest, lost_at_the_end, reached, unsearched,
+    findable, latest, lost_at_the_end, reached, unsearched, wrong_size,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
 use walstat_format::lsn::Lsn;
 use walstat_read::input::label::{Label, ToldLabel};
-use walstat_read::input::problem::Problem;
 use walstat_read::scan::ending::EndingKind;
 
 /// What is known of the WAL, and what was asked.
@@ -158,8 +157,8 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
         .and_then(|()| consistent(&backup, wal, reaches))
         .err();
     // A target before the place is reached all the same, and the end of the WAL is not.
-    let fatal = broken.filter(|problem| is_fatal(problem, wal));
-    let fatal = fatal.map(|problem| ends_with_fatal(problem, reaches));
+    let fatal = broken.and_then(|problem| wrong_size(problem, wal));
+    let fatal = fatal.map(|file| file.why_not(reaches));
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
     let unopened = lost_at_the_end(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));
     let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
@@ -188,15 +187,6 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let clock = || wal.reach.before(stop.unwrap_or(start)).and_then(|point| rfc3339(point.time?));
     let ended = row.stop_time.clone().or_else(|| row.start_time.clone()).or_else(clock);
     (Judged { start, consistent: stop, stop: reaches, ended, broken, why_not }, row)
-}
-
-/// Why a backup from which replay meets a file of another size than a segment's is not restored to the end.
-fn ends_with_fatal(problem: &Problem, reaches: Lsn) -> String {
-    format!(
-        "not restorable: {} in {}: a server ends with FATAL at its wrong size; once that file is gone, \
-         restorable to LSN {reaches} only",
-        problem.kind, problem.segment
-    )
 }
 
 /// A time of a label, `2026-11-21 09:12:01 UTC`; nothing where the zone is an abbreviation that only the

@@ -411,6 +411,33 @@ fn a_backup_with_a_broken_pg_control_is_not_restorable() {
     assert!(sentence(&ran).starts_with("not restorable: the backup's pg_control: found checksum"));
 }
 
+/// A record that goes on in it is broken: the file in which that begins is named, and not this one, which the
+/// server fetches to read it.
+#[test]
+fn a_file_of_a_wrong_size_in_which_a_broken_record_goes_on_has_to_go_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for path in segments(8, 10) {
+        let mut bytes = zstd::decode_all(&fs::read(&path).expect("a segment")[..]).expect("zstd");
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+        if name.ends_with("0A") {
+            bytes[44..60].iter_mut().for_each(|byte| *byte ^= 0x55);
+            bytes.push(b'x');
+        }
+        fs::write(directory.path().join(name), bytes).expect("a copy");
+    }
+    let said = sentence(&restore(&[directory.path().to_owned()], &label()));
+    let file = "00000001000000000000000A";
+    let gone = format!("once {file} is gone: a server ends with FATAL at its wrong size");
+    assert!(
+        said.contains("checksum in 000000010000000000000009") && said.contains(&gone),
+        "{said}"
+    );
+    let mut window = command(&["window", "-f", "json", "--backup-label"]);
+    let ran = finish(window.arg(label()).arg(directory.path())).exits(4).json();
+    let why = ran["window"]["backups"][0]["why"].to_string();
+    assert!(why.contains(&format!("{file}, in which a broken record goes on")), "{why}");
+}
+
 /// `archive file "…" has wrong size` is FATAL, whatever a tool has unpacked; where the tool fails, recovery
 /// ends there.
 #[test]

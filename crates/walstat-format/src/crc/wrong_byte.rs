@@ -3,12 +3,24 @@
 use super::{Crc32c, ONE, POLYNOMIAL};
 use crate::record_header::{CRC_OFFSET, RECORD_HEADER_BYTES};
 
+/// Of how many places of a record each of which could be wrong alone, one is taken for it that explains the
+/// checksum: what is wrong in many places looks like that by chance in `PLACES_MAX` of 2^32 cases, one in a
+/// thousand.
+const PLACES_MAX: usize = 1 << 22;
+/// What a byte can be instead of what it should be, and in which bits it can differ alone.
+const OTHER_BYTES: usize = 255;
+const BITS: usize = 8;
+
 impl Crc32c {
     /// The offset of the one byte of a record that is wrong, where one is enough to make its checksum
-    /// differ by so much (XOR): found by taking the bytes after it back. Several wrong bytes look like
-    /// one by chance in one of 2^24 / `total_bytes` cases.
+    /// differ by so much (XOR): found by taking the bytes after it back. One bit that turned over is looked
+    /// for in records of up to 512 kB, a byte in up to 16 kB: in longer ones more would be found by chance.
     #[must_use]
     pub fn wrong_byte(difference: u32, total_bytes: usize) -> Option<usize> {
+        let any_byte = total_bytes <= PLACES_MAX / OTHER_BYTES;
+        if total_bytes > PLACES_MAX / BITS {
+            return None;
+        }
         let in_checksum = |byte: &usize| difference & !(0xFF << (8 * byte)) == 0;
         if let Some(byte) = (0..RECORD_HEADER_BYTES - CRC_OFFSET).find(in_checksum) {
             return Some(CRC_OFFSET + byte);
@@ -20,7 +32,8 @@ impl Crc32c {
             state = without_zero_byte(state);
             (at, state)
         });
-        let (at, _) = back.find(|(_, state)| *state <= 0xFF)?;
+        let (at, _) =
+            back.find(|(_, state)| *state <= 0xFF && (any_byte || state.is_power_of_two()))?;
         Some(if at < body_bytes { RECORD_HEADER_BYTES + at } else { at - body_bytes })
     }
 }
@@ -57,6 +70,26 @@ mod tests {
         for byte in 0..4 {
             let found = Crc32c::wrong_byte(0x40 << (8 * byte), record.len());
             assert_eq!(found, Some(CRC_OFFSET + byte));
+        }
+    }
+
+    /// A lost sector of a record of 400 kB: one byte that explains it is there by chance in one of 40 cases.
+    #[test]
+    fn what_explains_much_by_chance_is_none() {
+        let mut record: Vec<u8> = (0..400_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+        let right = checksum(&record);
+        for sector in 0..200 {
+            let place = sector * 1024 + 512..sector * 1024 + 1024;
+            let sound = record[place.clone()].to_vec();
+            record[place.clone()].fill(0);
+            assert_eq!(Crc32c::wrong_byte(checksum(&record) ^ right, record.len()), None);
+            record[place].copy_from_slice(&sound);
+        }
+        for bit in 0..8 {
+            record[300_000] ^= 1 << bit;
+            let found = Crc32c::wrong_byte(checksum(&record) ^ right, record.len());
+            assert_eq!(found, Some(300_000));
+            record[300_000] ^= 1 << bit;
         }
     }
 

@@ -13,9 +13,6 @@ use walstat_format::page::{Geometry, PageFault};
 use walstat_format::record_header::HeaderFault;
 use walstat_format::version::Version;
 
-/// In longer records nobody looks for the byte that is wrong.
-const LOOKED_THROUGH_BYTES_MAX: u32 = 4 << 20;
-
 /// Why there is no valid record at a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
@@ -259,8 +256,7 @@ impl Gap {
 
     /// The place of the one byte that makes the checksum fail.
     fn wrong_byte(&self, difference: u32, geometry: &Geometry) -> Option<Lsn> {
-        let total = self.record_bytes.filter(|bytes| *bytes <= LOOKED_THROUGH_BYTES_MAX)?;
-        let offset = Crc32c::wrong_byte(difference, total as usize)?;
+        let offset = Crc32c::wrong_byte(difference, self.record_bytes? as usize)?;
         // The byte itself, which may be the first one on a page.
         let after = geometry.advance(self.start, offset as u64 + 1);
         Some(Lsn(after.0 - 1))
