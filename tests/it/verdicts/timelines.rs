@@ -330,3 +330,42 @@ fn of_a_timeline_that_begins_in_a_segments_last_bytes_the_history_alone_is_blame
         assert_eq!(blamed(begin + on * SEGMENT), alone, "{on} segments later");
     }
 }
+
+/// It is whole with the other timeline's file: the one in which it begins is right.
+#[test]
+fn of_two_files_in_which_a_record_goes_on_the_broken_one_is_blamed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    let mut early = timeline_1(2, true);
+    early.leave_in_segment(200);
+    early.add(&Rec::data(3000));
+    write(&mut early, 5);
+    let mut first = early.clone();
+    write(&mut first, 350);
+    first.switch();
+    store(&first, 0, folder);
+    store(&promoted(&early, 1, 2), early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    is_green("as it is", folder);
+    let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
+    let sound = [1, 2].map(|timeline| fs::read(folder.join(name(timeline))).expect("a segment"));
+    let break_them = |timelines: &[u32]| {
+        for (timeline, mut bytes) in (1..).zip(sound.clone()) {
+            if timelines.contains(&timeline) {
+                bytes[512..1024].fill(0);
+            }
+            put(folder, &name(timeline), &bytes);
+        }
+    };
+    for wrong in [1, 2] {
+        break_them(&[wrong]);
+        let expected = [("checksum".to_owned(), name(wrong))];
+        for followed in ["1", "2"] {
+            let ran = check(&["--as", "archive", "-t", followed], folder);
+            assert_eq!(told(&ran), expected, "{wrong} is wrong, {followed} is followed");
+        }
+    }
+    break_them(&[1, 2]);
+    let before = format!("{:08X}{:016X}", 1, early.at() / SEGMENT - 1);
+    is_red("both are", folder, "checksum", &before);
+}

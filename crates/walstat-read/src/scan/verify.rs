@@ -1,6 +1,8 @@
 //! Verifies files with a segment's name that are not counted: segments of other timelines, and the
 //! places where a timeline leaves another. Each is read after the segment before it.
 
+mod forks;
+
 use super::alone::Passed;
 use super::observer::Observer;
 use super::older_pages;
@@ -16,6 +18,7 @@ use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::{Branch, Lineage};
+pub(super) use forks::blame_the_next;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -238,7 +241,9 @@ fn timeline(
             None => own.iter().any(|segment| segment.file() == problem.segment),
         }
     };
-    verified.problems.extend(outcome.problems.into_iter().filter(reaches));
+    let mut problems = outcome.problems;
+    blame_the_next(&mut problems, plan, lineage, verifier);
+    verified.problems.extend(problems.into_iter().filter(reaches));
     verified.holes.extend(outcome.holes);
 }
 
