@@ -1,6 +1,7 @@
 //! The commands, one file each: they wire arguments, reading, report and output together. What they decide is
 //! tested by running the program.
 
+mod backup_directory;
 mod check;
 mod diff;
 mod events;

@@ -1,6 +1,7 @@
 //! `walstat check`: read, build the model, judge it, write it.
 
 use super::REPORT_BYTES_MAX;
+use super::backup_directory;
 use super::read::{self, Read};
 use super::round::{self, OpenState};
 use super::state_lock::lock_of;
@@ -22,7 +23,6 @@ use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_format::segment::SegmentName;
-use walstat_names::server_settings::recovery_targets;
 use walstat_read::input::label;
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
@@ -295,20 +295,12 @@ fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
     Ok(args.from.map(Backup::from_lsn))
 }
 
-/// What whoever restores the backup has to know of settings.
+/// What whoever restores the backup has to know of settings and of the backup's own directory.
 fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> Vec<String> {
     let needs = backup.and_then(|it| standby_needs(it, wal.backups));
     let directory = args.backup_label.as_deref().filter(|path| path.is_dir());
-    needs.into_iter().chain(directory.and_then(early_end)).collect()
-}
-
-/// The backup's own settings that end a restore early, as an earlier recovery of its server leaves them
-/// behind.
-fn early_end(directory: &Path) -> Option<String> {
-    let targets = recovery_targets(directory).join(", ");
-    (!targets.is_empty()).then(|| {
-        format!("the backup's settings end a restore before the end of the WAL: {targets}")
-    })
+    let own = directory.zip(backup).map(|(path, it)| backup_directory::notes(path, it, wal.plan));
+    needs.into_iter().chain(own.into_iter().flatten()).collect()
 }
 
 fn beside(path: &Path, error: &dyn std::error::Error) -> Failure {

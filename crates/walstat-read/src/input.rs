@@ -14,7 +14,7 @@ pub mod inherited;
 pub mod input_kind;
 pub mod known_files;
 pub mod label;
-mod layout;
+pub(crate) mod layout;
 pub mod limited;
 pub mod listed;
 pub mod mapped;

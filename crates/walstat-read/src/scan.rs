@@ -1,6 +1,7 @@
 //! From segments to records, in LSN order. Knows nothing of what is counted.
 
 pub mod alone;
+mod around;
 pub mod books;
 pub mod claims;
 mod copies;

@@ -374,12 +374,36 @@ fn copied_base() -> tempfile::TempDir {
     folder
 }
 
+/// A server takes from the backup's own pg_wal what the archive lacks.
+#[test]
+fn wal_in_the_backup_itself_is_spoken_of() {
+    let folder = copied_base();
+    let own = folder.path().join("pg_wal");
+    fs::create_dir(&own).expect("a folder");
+    let segment = segments(8, 8).remove(0);
+    let bytes = zstd::decode_all(&fs::read(segment).expect("a segment")[..]).expect("zstd");
+    fs::write(own.join("000000010000000000000008"), bytes).expect("a segment");
+    let note =
+        "the backup's own pg_wal has 000000010000000000000008, which a server takes from there";
+    let rest = segments(9, 10);
+    let ran = restore(&rest, folder.path()).exits(1);
+    assert!(sentence(&ran).starts_with("not restorable"), "{}", sentence(&ran));
+    assert!(ran.stdout.contains(note), "{}", ran.stdout);
+    let ran = restore(&[&rest[..], &[own]].concat(), folder.path()).exits(0);
+    assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
+    let ran = restore(&segments(8, 10), folder.path()).exits(0);
+    assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
+}
+
 #[test]
 fn a_label_that_a_server_refuses_is_refused() {
     let text = fs::read_to_string(label()).expect("the label");
     let of_windows = text.replace('\n', "\r\n");
     let trailing = text.replacen(")\n", ") \n", 1);
-    for (text, line) in [(format!("\n{text}"), 1), (of_windows, 1), (trailing, 1)] {
+    // A backup history file says the same, and where the backup ended.
+    let of_history = fs::read_to_string(history()).expect("a backup history file");
+    let texts = [(format!("\n{text}"), 1), (of_windows, 1), (trailing, 1), (of_history, 2)];
+    for (text, line) in texts {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("backup_label");
         fs::write(&path, text).expect("a label");

@@ -64,7 +64,9 @@ fn moved(mut files: Files, from: usize, to: impl Fn(&str) -> String) -> Files {
 #[test]
 fn a_segment_where_pgbackrest_does_not_look_is_missing() {
     is_green("as it should be", archive(&stanza()).path());
-    let places: [(&str, &Move); 6] = [
+    let places: [(&str, &Move); 8] = [
+        ("beside the stanza", &|path| format!("old/{}", last(path))),
+        ("above the stanza", &|path| last(path).to_owned()),
         ("no SHA-1", &|_| format!("x/15-1/{GROUP}/{}.zst", NAMES[1])),
         ("another log id", &|path| format!("x/15-1/0000000100000001/{}", last(path))),
         ("above its directory", &|path| format!("x/15-1/{}", last(path))),
@@ -159,7 +161,12 @@ fn a_stanza_with_a_damaged_archive_info_is_not_restored() {
 #[test]
 fn a_segment_where_barman_does_not_look_is_missing() {
     is_green("as it should be", archive(&wals()).path());
-    let places: [(&str, String); 5] = [
+    let places: [(&str, String); 10] = [
+        ("beside wals", format!("old/{}", NAMES[1])),
+        ("among what is broken", format!("errors/{}", NAMES[1])),
+        ("above wals", NAMES[1].to_owned()),
+        ("packed by hand", format!("incoming/{}.gz", NAMES[1])),
+        ("below incoming", format!("incoming/old/{}", NAMES[1])),
         ("in wals", format!("wals/{}", NAMES[1])),
         ("another log id", format!("wals/0000000100000001/{}", NAMES[1])),
         ("another timeline", format!("wals/0000000200000000/{}", NAMES[1])),
@@ -171,8 +178,36 @@ fn a_segment_where_barman_does_not_look_is_missing() {
         is_red(what, directory.path(), "missing_segment", NAMES[1]);
         is_red(what, &directory.path().join("wals"), "missing_segment", NAMES[1]);
     }
-    let incoming = moved(wals(), 1, |_| format!("incoming/{}", NAMES[1]));
-    is_green("it looks into incoming, too", archive(&incoming).path());
+    for next in ["incoming", "streaming"] {
+        let received = moved(wals(), 1, |_| format!("{next}/{}", NAMES[1]));
+        is_green("it looks there, too", archive(&received).path());
+    }
+    let server = [("base/1/data/PG_VERSION".to_owned(), b"15\n".to_vec())];
+    let own = moved(wals(), 1, |_| format!("base/1/data/pg_wal/{}", NAMES[1]));
+    is_red(
+        "a base backup's own",
+        archive(&[&own[..], &server].concat()).path(),
+        "missing_segment",
+        NAMES[1],
+    );
+}
+
+/// "Archive '...' does not exist": it looks for `wal_005/<24 digits>` with a suffix, and for histories so.
+#[test]
+fn a_segment_where_wal_g_does_not_look_is_missing() {
+    let name = |index: usize| format!("{}.lz4", NAMES[index]);
+    let file = |index| (format!("wal_005/{}", name(index)), lz4_frame(&segment(index)));
+    let stored: Files = (0..3).map(file).collect();
+    is_green("as it should be", archive(&stored).path());
+    for place in ["old", "wal_005_old", "wal_005/old", "wal_006", "basebackups_005", "."] {
+        let directory = archive(&moved(stored.clone(), 1, |_| format!("{place}/{}", name(1))));
+        is_red(place, directory.path(), "missing_segment", NAMES[1]);
+    }
+    let line = b"1\t0/780000\tno recovery target specified\n";
+    let history = ("wal_005/00000002.history.lz4".to_owned(), lz4_frame(line));
+    let directory = archive(&[&stored[..], &[history]].concat());
+    let ran = check(&["--as", "archive"], directory.path()).exits(0);
+    assert!(!ran.stdout.contains("history: only"), "{}", ran.stdout);
 }
 
 /// All of an archive elsewhere: no segment shows whose tree it is, and the archivers' lists do.
@@ -237,6 +272,9 @@ fn a_history_is_looked_for_beside_the_directories_of_segments() {
         is_green("beside them", with("00000002.history").path());
         let below = with(&format!("{GROUP}/00000002.history"));
         is_noted("among segments", below.path(), "00000002.history: only");
+        let beside = ("old/00000002.history".to_owned(), line.clone());
+        let beside = archive(&[&files[..], &[beside]].concat());
+        is_noted("beside the tree", beside.path(), "00000002.history: only");
         let packed = (format!("{tree}/00000002.history.gz"), gzip(&line));
         let packed = archive(&[&files[..], &[packed]].concat());
         is_noted("packed", packed.path(), "00000002.history: only");

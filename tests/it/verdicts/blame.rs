@@ -1,6 +1,6 @@
 //! The file that is wrong is named, where a record lies in two: its good copy makes the WAL whole.
 
-use super::{NAMES, archive, check, is_red, segment, three, told};
+use super::{NAMES, archive, check, gzip, is_green, is_red, put, segment, three, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::disk::Disk;
 use crate::common::record::Rec;
@@ -8,6 +8,7 @@ use crate::common::{ALL, read, stats_apart};
 use crate::support::fixtures::sample;
 use crate::support::wal::plain;
 use crate::support::{command, finish};
+use std::fs;
 use walstat_format::lsn::Lsn;
 
 /// The end of segment 3, in which records cross into segment 4.
@@ -96,6 +97,40 @@ fn where_either_file_may_be_wrong_both_are_spoken_of() {
     assert!(!report.problems[0].found.contains("next segment"), "{:?}", report.problems);
 }
 
+/// A second copy is held against the rest of the record that goes through it, in however many files it lies.
+#[test]
+fn a_copy_of_a_part_of_a_long_record_is_compared() {
+    for megabytes in [1, 2, 3, 5] {
+        let mut wal = Wal::new(Form::of("15"), 3);
+        wal.leave_in_segment(20_000);
+        wal.add(&Rec::data(megabytes << 20));
+        wal.add(&Rec::data(100));
+        wal.leave_in_segment(0);
+        let disk = wal.finish();
+        let directory = disk.write();
+        let numbers: Vec<u64> = disk.files.keys().copied().collect();
+        assert_eq!(numbers.len(), megabytes + 2);
+        is_green("one copy of each", directory.path());
+        for number in numbers {
+            let mut bytes = disk.files[&number].clone();
+            let at = bytes.len() - 700;
+            let at = if number == 3 + megabytes as u64 + 1 { 1000 } else { at };
+            bytes[at..at + 3].iter_mut().for_each(|byte| *byte ^= 0x15);
+            let copy = format!("00000001{number:016X}.gz");
+            put(directory.path(), &copy, &gzip(&bytes));
+            is_red(&format!("{megabytes} MB"), directory.path(), "duplicate_differs", &copy);
+            // It is the other one that is wrong.
+            let plain = disk.path(directory.path(), number);
+            put(directory.path(), &copy, &gzip(&disk.files[&number]));
+            fs::write(&plain, &bytes).expect("a segment");
+            let name = format!("00000001{number:016X}");
+            is_red(&format!("{megabytes} MB, plain"), directory.path(), "duplicate_differs", &name);
+            fs::write(&plain, &disk.files[&number]).expect("a segment");
+            fs::remove_file(directory.path().join(copy)).expect("removed");
+        }
+    }
+}
+
 /// Of all formats that name a file, and with the good copy of that file all is well.
 #[test]
 fn every_format_names_the_segment_whose_first_page_is_zeros() {
@@ -115,7 +150,7 @@ fn every_format_names_the_segment_whose_first_page_is_zeros() {
         assert!(ran.stdout.contains(NAMES[1]), "{format}:\n{}", ran.stdout);
     }
     files[1].1 = segment(1);
-    super::is_green("the good copy", archive(&files).path());
+    is_green("the good copy", archive(&files).path());
 }
 
 /// What is done to the files of an archive, names and bytes.

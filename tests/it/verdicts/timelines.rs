@@ -334,11 +334,18 @@ fn of_a_timeline_that_begins_in_a_segments_last_bytes_the_history_alone_is_blame
 /// It is whole with the other timeline's file: the one in which it begins is right.
 #[test]
 fn of_two_files_in_which_a_record_goes_on_the_broken_one_is_blamed() {
+    for bytes in [3000, 2 << 20] {
+        broken_where_a_timeline_begins(bytes);
+    }
+}
+
+fn broken_where_a_timeline_begins(bytes: usize) {
     let directory = tempfile::tempdir().expect("a directory");
     let folder = directory.path();
     let mut early = timeline_1(2, true);
     early.leave_in_segment(200);
-    early.add(&Rec::data(3000));
+    early.add(&Rec::data(bytes));
+    let begin = early.at() / SEGMENT - 1 - (bytes >> 20) as u64;
     write(&mut early, 5);
     let mut first = early.clone();
     write(&mut first, 350);
@@ -366,6 +373,6 @@ fn of_two_files_in_which_a_record_goes_on_the_broken_one_is_blamed() {
         }
     }
     break_them(&[1, 2]);
-    let before = format!("{:08X}{:016X}", 1, early.at() / SEGMENT - 1);
+    let before = format!("00000001{begin:016X}");
     is_red("both are", folder, "checksum", &before);
 }

@@ -108,7 +108,8 @@ pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
     }
     let name = file_name(&file);
     let packed = unpacked(storage::open(&file)?, &name, DEPTH_MAX)?;
-    let mut told = told(&packed.text)?;
+    let is_servers = packed.is_member || name == BACKUP_LABEL;
+    let mut told = told_of(&packed.text, is_servers)?;
     let control = match packed.control {
         Ok(None) => control_beside(path),
         in_tar => in_tar,
@@ -120,11 +121,16 @@ pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
     Ok(told)
 }
 
-/// What the text of a label tells.
+/// What the text of a label tells, or of a backup history file.
 pub(crate) fn told(text: &str) -> Result<ToldLabel, LabelError> {
+    told_of(text, false)
+}
+
+/// The same; `is_servers`: it is a `backup_label`, which a server reads. Nobody but people reads a backup
+/// history file, which says the same and where the backup ended.
+fn told_of(text: &str, is_servers: bool) -> Result<ToldLabel, LabelError> {
     let label = parse(text)?;
-    // Nobody but people reads a history file.
-    if label.stop.is_none() {
+    if is_servers || label.stop.is_none() {
         check_beginning(text)?;
         check_timeline(text, &label)?;
     }

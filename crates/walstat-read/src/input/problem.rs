@@ -153,7 +153,7 @@ pub enum Fetched {
     InAnotherSize,
     /// Not at all: it cannot be read.
     NotAtAll,
-    /// Not at all: it is a copy below the directory of another one, which is fetched.
+    /// Not at all: it is a copy below the directory of another one, or behind it, which is fetched.
     Another,
 }
 

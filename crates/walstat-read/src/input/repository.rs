@@ -1,12 +1,12 @@
-//! Archivers' own trees, held against where pgBackRest's `archive-get` and Barman's `get-wal` look for a
-//! file: what lies elsewhere in such a tree is not restored, whatever it holds.
+//! Archivers' own trees, held against where pgBackRest's `archive-get`, Barman's `get-wal` and WAL-G's
+//! `wal-fetch` look for a file: what lies elsewhere in such a tree is not restored, whatever it holds.
 
 use super::archive_info::ArchiveInfo;
 use super::codec::Codec;
 use super::discover::Found;
 use super::history;
-use super::input_kind::is_version;
-use super::layout::{Archiver, WALS, stanza_of, tree_of};
+use super::input_kind::{InputKind, SERVER_DIRECTORIES, is_version};
+use super::layout::{Archiver, WALS, is_received, stanza_of, tree_of};
 use super::names::{Standing, XLOG_DB, backup_start, file_name};
 use super::neighbours::{Lost, missing, name_of};
 use super::piece::Piece;
@@ -31,6 +31,10 @@ pub(super) struct Repositories<'f> {
     trees: BTreeMap<PathBuf, Archiver>,
     /// Those in which pgBackRest looks for nothing itself: stanzas, and what its list does not have.
     passed_over: BTreeSet<PathBuf>,
+    /// How many segments are found in each.
+    filled: BTreeMap<PathBuf, usize>,
+    /// How many files with a segment's name lie in each directory.
+    named: BTreeMap<&'f Path, usize>,
 }
 
 impl<'f> Repositories<'f> {
@@ -39,9 +43,12 @@ impl<'f> Repositories<'f> {
         let names = found.pieces.iter().filter_map(|piece| Some((piece, piece.name.as_ref()?)));
         let lists = Lists::of(found);
         let told = names.clone().flat_map(|(piece, _)| lists.trees_of(piece.path()));
-        let shown = names.filter_map(|(piece, name)| tree_of(piece.path(), name));
-        let trees = told.chain(shown).collect();
-        let mut all = Repositories { found, trees, passed_over: BTreeSet::new() };
+        let shown = names.clone().filter_map(|(piece, name)| tree_of(piece.path(), name));
+        let trees = told.chain(shown.clone()).collect();
+        let passed_over = BTreeSet::new();
+        let filled = counted(shown.map(|(tree, _)| tree));
+        let named = counted(names.filter_map(|(piece, _)| piece.path().parent()));
+        let mut all = Repositories { found, trees, passed_over, filled, named };
         let stanzas = all.stanzas();
         all.passed_over =
             stanzas.iter().flat_map(|stanza| all.unlisted(stanza, geometry)).collect();
@@ -80,10 +87,39 @@ impl<'f> Repositories<'f> {
         within.map(|(tree, archiver)| (tree.as_path(), *archiver))
     }
 
-    /// The tree that a segment lies in without being found by the archiver.
+    /// The tree that a file lies beside, below the same path: that archiver keeps there what servers ask it
+    /// for. Nearest is the one with the longest way in common. A tar may be a base backup's.
+    fn beside(&self, path: &Path) -> Option<(&Path, Archiver)> {
+        let is_servers =
+            || path.ancestors().any(|above| SERVER_DIRECTORIES.contains(&&*file_name(above)));
+        if self.trees.is_empty() || is_servers() || self.found.is_in_stream(path) {
+            return None;
+        }
+        let directory = path.parent()?;
+        let roots = self.found.paths.iter().map(|given| on_disk(given));
+        let mut roots = roots.filter(|root| path.starts_with(root));
+        let root = roots.next()?;
+        let segments = self.named.get(directory).copied().unwrap_or(0);
+        let is_one = |tree: &Path| {
+            tree.starts_with(&root)
+                && !self.passed_over.contains(tree)
+                && self.filled.get(tree).is_some_and(|filled| *filled >= segments)
+        };
+        let trees = self.trees.iter().filter(|(tree, _)| is_one(tree));
+        let in_common = |tree: &Path| {
+            let both = tree.components().zip(path.components());
+            both.take_while(|(one, other)| one == other).count()
+        };
+        let (tree, archiver) = trees.max_by_key(|(tree, _)| in_common(tree))?;
+        (!is_received(path, tree)).then_some((tree.as_path(), *archiver))
+    }
+
+    /// The tree that a segment lies in, or beside, without being found by the archiver.
     fn lost_in(&self, piece: &Piece) -> Option<(&Path, Archiver)> {
         let (path, name) = (piece.path(), piece.name.as_ref()?);
-        let (tree, archiver) = self.around(path)?;
+        let is_servers = self.found.directories.taken_for(piece.directory) == InputKind::PgWal;
+        let beside = || self.beside(path).filter(|_| !is_servers);
+        let (tree, archiver) = self.around(path).or_else(beside)?;
         let is_found = tree_of(path, name).is_some_and(|its| its == (tree.to_owned(), archiver))
             && !self.passed_over.contains(tree);
         (!is_found).then_some((tree, archiver))
@@ -128,18 +164,17 @@ impl<'f> Repositories<'f> {
     /// directories of segments, under the plain name.
     pub(super) fn histories_elsewhere(&self) -> Vec<Problem> {
         let lost_in = |timeline: u32, path: &Path| {
-            let (tree, archiver) = self.around(path)?;
-            let is_found =
-                *path == *tree.join(history::name_of(timeline)) && !self.passed_over.contains(tree);
+            let (tree, archiver) = self.around(path).or_else(|| self.beside(path))?;
+            let is_found = archiver.finds_history(path, tree, &history::name_of(timeline))
+                && !self.passed_over.contains(tree);
             (!is_found).then(|| (archiver, only(tree, path)))
         };
         let lost = self.found.histories.files().filter_map(|(timeline, files)| {
             let lost: Option<Vec<_>> = files.iter().map(|path| lost_in(timeline, path)).collect();
             let (archiver, only) = lost?.into_iter().next()?;
             let name = history::name_of(timeline);
-            let who = archiver.name();
-            let expected =
-                format!("{name} beside the directories of segments, as {who} looks for it");
+            let (what, who) = (archiver.beside(), archiver.name());
+            let expected = format!("{name} beside {what}, as {who} looks for it");
             Some(Problem::of_file(ProblemKind::MissingHistory, &name, expected, only))
         });
         lost.collect()
@@ -226,6 +261,12 @@ pub(super) fn stanzas_without_list(found: &Found) -> Vec<Problem> {
         faults.map(|faults| Problem::no_archive_info(faults.into_iter().next().cloned()))
     };
     stanzas.iter().filter(is_listed).filter_map(problem).collect()
+}
+
+fn counted<T: Ord>(all: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
+    let mut counts = BTreeMap::new();
+    all.for_each(|one| *counts.entry(one).or_insert(0) += 1);
+    counts
 }
 
 /// Where a file lies, from the directory of the tree on.

@@ -2,10 +2,12 @@
 //! counted once. Where copies have other bytes, each is read after the segment before it, and one
 //! without damage is counted.
 
+use super::around::Around;
 use super::outcome::Outcome;
 use super::timeline_switches::TimelineSwitches;
 use super::verify::Verifier;
 use crate::input::digest::{Digest, digest};
+use crate::input::layout::is_behind;
 use crate::input::placing::Key;
 use crate::input::plan::Plan;
 use crate::input::problem::{Fetched, Problem, ProblemKind};
@@ -114,24 +116,19 @@ fn best<'d>(
     *chosen
 }
 
-/// Reads a copy after the segment before it; if it is full, with the segment after it too, into which
-/// its last record may go on.
+/// Reads a copy after the segments before it in which the record lies that goes on in it; if it is full, with
+/// those after it too, into which its last record may go on.
 fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Judged {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let range = Lsn(segment.number * bytes)..Lsn((segment.number + 1) * bytes);
-    let near = |number: u64| {
-        let timeline = lineage.of_file(number, plan.geometry.segment_bytes);
-        plan.files.get(&(timeline, number)).map(Vec::as_slice).unwrap_or_default()
-    };
-    let before = segment.number.checked_sub(1).and_then(|number| near(number).first().cloned());
-    let chain: Vec<Segment> = before.into_iter().chain([segment.clone()]).collect();
+    let around = Around { plan, lineage };
+    let range = plan.chain().span(&segment);
+    let mut chain = around.before(segment.number);
+    chain.push(segment.clone());
     let alone = verifier.read_in(plan, &chain, lineage);
     let mut problems = problems_in(&alone, &segment, &range);
     let whole = alone.whole_to >= range.end;
     if whole && problems.is_empty() {
-        let after = segment.number.checked_add(1).map(near).unwrap_or_default();
-        problems = fewest(after.iter().map(|next| {
-            let chain: Vec<Segment> = chain.iter().chain([next]).cloned().collect();
+        problems = fewest(around.after(segment.number).into_iter().map(|after| {
+            let chain: Vec<Segment> = chain.iter().cloned().chain(after).collect();
             problems_in(&verifier.read_in(plan, &chain, lineage), &segment, &range)
         }));
     }
@@ -182,11 +179,12 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
     let directory = counted.parent();
     let is_below = path.parent() != directory
         && directory.is_some_and(|directory| path.starts_with(directory));
+    let is_passed_over = is_below || is_behind(path, counted);
     let differs = |lsn: Option<Lsn>, kind: ProblemKind, found: &str| {
         let expected = format!("the bytes of {}", counted.display());
         let found = format!("{}: {found}", path.display());
         let problem = Problem::of_file(kind, &copy.segment.file(), expected, found);
-        Problem { lsn, fetched: is_below.then_some(Fetched::Another), ..problem }
+        Problem { lsn, fetched: is_passed_over.then_some(Fetched::Another), ..problem }
     };
     if !copy.segment.claims_whole_segment() {
         return Vec::new();

@@ -282,7 +282,7 @@ impl Reading<'_> {
         let Verified { problems, holes } = verify::others(plan, &verifier);
         let mut outcome = self.read_live(plan)?;
         let verifier = self.verifier(plan.geometry, &accepted_gaps);
-        verify::blame_the_next(&mut outcome.problems, plan, &plan.lineage, &verifier);
+        verify::blame_the_last(&mut outcome.problems, plan, &plan.lineage, &verifier);
         outcome.add_problems(problems);
         outcome.holes.extend(holes);
         outcome.tell_what_lies_there(plan);

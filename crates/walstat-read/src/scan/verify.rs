@@ -4,6 +4,7 @@
 mod forks;
 
 use super::alone::Passed;
+use super::around::Around;
 use super::observer::Observer;
 use super::older_pages;
 use super::outcome::holes::Holes;
@@ -18,7 +19,7 @@ use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::{Branch, Lineage};
-pub(super) use forks::blame_the_next;
+pub(super) use forks::blame_the_last;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -242,7 +243,7 @@ fn timeline(
         }
     };
     let mut problems = outcome.problems;
-    blame_the_next(&mut problems, plan, lineage, verifier);
+    blame_the_last(&mut problems, plan, lineage, verifier);
     verified.problems.extend(problems.into_iter().filter(reaches));
     verified.holes.extend(outcome.holes);
 }
@@ -251,16 +252,19 @@ fn is_hole(problem: &Problem) -> bool {
     problem.kind == ProblemKind::MissingSegment
 }
 
-/// The nearest segment before `number` in this history.
-fn before(plan: &Plan, lineage: &Lineage, number: u64) -> Option<Segment> {
+/// The nearest segment before `number` in this history, and those before it in which the record begins that
+/// goes through it.
+fn before(plan: &Plan, lineage: &Lineage, number: u64) -> Vec<Segment> {
     let bytes = u64::from(plan.geometry.segment_bytes);
-    lineage.spans().rev().find_map(|(timeline, span)| {
+    let adjacent = Around { plan, lineage }.before(number);
+    let nearest = lineage.spans().rev().find_map(|(timeline, span)| {
         // The segment in which a newer timeline begins is that one's.
         let end = (span.end.0 / bytes).min(number);
         let from = (span.start.0 / bytes).min(end);
         let mut own = plan.files.range((timeline, from)..(timeline, end));
         own.next_back().and_then(|(_, files)| files.first()).cloned()
-    })
+    });
+    if adjacent.is_empty() { nearest.into_iter().collect() } else { adjacent }
 }
 
 /// The file that is read for a segment.

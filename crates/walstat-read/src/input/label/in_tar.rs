@@ -14,12 +14,14 @@ pub(super) struct Packed {
     pub text: String,
     /// Its `pg_control`, as far as that was come by.
     pub control: Result<Option<Control>, ControlError>,
+    /// Whether they lie in a tar.
+    pub is_member: bool,
 }
 
 impl Packed {
     /// A label alone.
     pub(super) fn label(text: String) -> Packed {
-        Packed { text, control: Ok(None) }
+        Packed { text, control: Ok(None), is_member: false }
     }
 }
 
@@ -54,7 +56,7 @@ pub(super) fn read(reader: impl Read) -> Result<Packed, LabelError> {
         (Ok(()), Some(bytes)) => as_known(Control::parse(&bytes)),
         (Ok(()), None) => Ok(None),
     };
-    Ok(Packed { text, control })
+    Ok(Packed { text, control, is_member: true })
 }
 
 fn is_of_standby(label: &str) -> bool {

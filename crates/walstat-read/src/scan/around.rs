@@ -1,0 +1,74 @@
+//! The segments around one that are read with it: those in which its records begin or end. A record may go
+//! through many.
+
+use crate::input::plan::Plan;
+use crate::input::segment::Segment;
+use crate::input::timeline::Lineage;
+use walstat_format::lsn::Lsn;
+
+/// In so many ways copies of the segments after one are put together, if there are several of them.
+const WAYS_MAX: usize = 16;
+
+/// The segments around one.
+pub(super) struct Around<'p> {
+    pub plan: &'p Plan,
+    pub lineage: &'p Lineage,
+}
+
+impl Around<'_> {
+    fn files(&self, number: u64) -> &[Segment] {
+        let timeline = self.lineage.of_file(number, self.plan.geometry.segment_bytes);
+        self.plan.files.get(&(timeline, number)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Those before it, from the one on in which the record begins that goes on in it.
+    pub(super) fn before(&self, number: u64) -> Vec<Segment> {
+        let numbers = (0..number).rev();
+        let files = numbers.map_while(|before| self.files(before).first());
+        let (mut before, mut record_end) = (Vec::new(), None);
+        for file in files {
+            before.push(file.clone());
+            let end = self.lead_end(file);
+            if end < Some(self.plan.chain().span(file).end)
+                || record_end.is_some() && end != record_end
+            {
+                break;
+            }
+            record_end = end;
+        }
+        before.reverse();
+        before
+    }
+
+    /// Those after it, up to the one in which its last record ends: one copy of each, in several ways.
+    pub(super) fn after(&self, number: u64) -> Vec<Vec<Segment>> {
+        let (mut ways, mut record_end) = (Vec::new(), None);
+        let numbers = (1..).map_while(|more| number.checked_add(more));
+        for files in numbers.map(|after| self.files(after)) {
+            let Some(first) = files.first() else { break };
+            if ways.is_empty() {
+                ways.push(Vec::new());
+            }
+            let with = |way: &Vec<Segment>| {
+                let way = way.clone();
+                files.iter().map(move |file| [&way[..], &[file.clone()]].concat())
+            };
+            ways = ways.iter().flat_map(with).take(WAYS_MAX).collect();
+            let end = self.lead_end(first);
+            if end <= Some(self.plan.chain().span(first).end)
+                || record_end.is_some() && end != record_end
+            {
+                break;
+            }
+            record_end = end;
+        }
+        ways
+    }
+
+    /// Where the record ends that goes on in a segment, as its first page says; `None`: there is none.
+    fn lead_end(&self, file: &Segment) -> Option<Lsn> {
+        let header = &file.first_page.as_ref().ok().filter(|page| page.header.continues())?.header;
+        let begin = self.plan.chain().span(file).start;
+        Some(self.plan.geometry.advance(begin, u64::from(header.remaining)))
+    }
+}

@@ -1,0 +1,48 @@
+//! What lies in the directory of a base backup and matters to whoever restores it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use walstat_format::segment::SegmentName;
+use walstat_names::server_settings::recovery_targets;
+use walstat_read::input::plan::Plan;
+use walstat_report::restore::Backup;
+
+/// Notes on it.
+pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
+    [early_end(directory), own_wal(directory, backup, plan)].into_iter().flatten().collect()
+}
+
+/// The backup's own settings that end a restore early, as an earlier recovery of its server leaves them
+/// behind.
+fn early_end(directory: &Path) -> Option<String> {
+    let targets = recovery_targets(directory).join(", ");
+    (!targets.is_empty()).then(|| {
+        format!("the backup's settings end a restore before the end of the WAL: {targets}")
+    })
+}
+
+/// The segments that `pg_basebackup` has put into the backup itself: what `restore_command` does not bring, a
+/// server takes from there (`XLogFileReadAnyTLI` in `src/backend/access/transam/xlogrecovery.c`).
+fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
+    let bytes = plan.geometry.segment_bytes;
+    let begin = backup.start.0 / u64::from(bytes);
+    let is_missing = |name: &SegmentName| {
+        name.number(bytes).is_some_and(|number| {
+            number >= begin
+                && plan.lineage.of_file(number, bytes) == name.timeline
+                && !plan.files.contains_key(&(name.timeline, number))
+        })
+    };
+    // pg_xlog before PostgreSQL 10.
+    let own =
+        ["pg_wal", "pg_xlog"].iter().find_map(|own| fs::read_dir(directory.join(own)).ok())?;
+    let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
+    let missing: BTreeSet<String> = names.filter(is_missing).map(|name| name.to_string()).collect();
+    let (first, last) = (missing.first()?, missing.last()?);
+    let what = if first == last { first.clone() } else { format!("{first} to {last}") };
+    Some(format!(
+        "the backup's own pg_wal has {what}, which a server takes from there: give that directory as a \
+         further PATH"
+    ))
+}
