@@ -374,6 +374,26 @@ fn copied_base() -> tempfile::TempDir {
     folder
 }
 
+/// `pg_basebackup` writes it last: where it was killed before, there is none. Zeros are what a crash of the
+/// file system leaves of it.
+#[test]
+fn a_backup_without_its_pg_control_is_not_restorable() {
+    let folder = copied_base();
+    let archive = [backup().join("archive")];
+    let path = folder.path().join("global/pg_control");
+    fs::remove_file(&path).expect("removed");
+    restore(&archive, folder.path()).exits(0);
+    fs::write(folder.path().join("PG_VERSION"), "15\n").expect("a file");
+    let refused = || {
+        let ran = restore(&archive, folder.path()).exits(1);
+        let said = sentence(&ran);
+        assert!(said.starts_with("not restorable: the backup's pg_control: "), "{said}");
+    };
+    refused();
+    fs::write(&path, [0; 8192]).expect("zeros");
+    refused();
+}
+
 /// A server takes from the backup's own pg_wal what the archive lacks.
 #[test]
 fn wal_in_the_backup_itself_is_spoken_of() {

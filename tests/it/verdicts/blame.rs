@@ -97,6 +97,27 @@ fn where_either_file_may_be_wrong_both_are_spoken_of() {
     assert!(!report.problems[0].found.contains("next segment"), "{:?}", report.problems);
 }
 
+/// The archive ends inside of a record that goes on in files which are not there yet.
+#[test]
+fn files_that_a_record_fills_behind_a_damaged_one_are_as_they_should_be() {
+    let mut wal = Wal::new(Form::of("15"), 3);
+    wal.leave_in_segment(20_000);
+    wal.add(&Rec::data(6 << 20));
+    let disk = wal.finish().without(9).without(10);
+    let sound = disk.write();
+    is_green("as it is", sound.path());
+    for number in 4..8 {
+        let name = format!("00000001{number:016X}");
+        let directory = disk.clone().cut(Lsn((number << 20) + 0x8A000)).write();
+        is_red("cut", directory.path(), "truncated", &name);
+        let mut spoiled = disk.clone();
+        spoiled.page(Lsn((number << 20) + 5 * 8192)).fill(0);
+        spoiled.page(Lsn((number << 20) + 6 * 8192)).fill(0);
+        let told = told(&check(&["--as", "archive"], spoiled.write().path()));
+        assert_eq!(told.iter().map(|(_, file)| file).collect::<Vec<_>>(), [&name], "{told:?}");
+    }
+}
+
 /// A second copy is held against the rest of the record that goes through it, in however many files it lies.
 #[test]
 fn a_copy_of_a_part_of_a_long_record_is_compared() {

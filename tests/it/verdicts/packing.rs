@@ -1,6 +1,7 @@
 //! How a file is packed is held against its name and its neighbours.
 
 use super::{NAMES, archive, check, gzip, is_green, is_noted, is_red, put, segment, three, told};
+use crate::support::wal::lz4_frame;
 use std::io::Read;
 
 /// Packs bytes.
@@ -76,6 +77,16 @@ fn a_plain_name_promises_what_its_neighbours_do() {
     }
     let all: Vec<_> = three().into_iter().map(|(name, bytes)| (name, gzip(&bytes))).collect();
     is_green("all compressed", archive(&all).path());
+    // By two tools: each fails on what the other one has packed; that of zstd knows more than its own.
+    for index in 0..3 {
+        let mut files = all.clone();
+        files[index].1 = lz4_frame(&segment(index));
+        is_red("lz4 among gzip", archive(&files).path(), "unreadable", NAMES[index]);
+        let mut files: Vec<_> =
+            three().into_iter().map(|(name, bytes)| (name, zstd(&bytes))).collect();
+        files[index].1 = gzip(&segment(index));
+        is_green("gzip among zstd", archive(&files).path());
+    }
     // Barman's get-wal looks at the content.
     let mut barman = three();
     barman[1].1 = gzip(&segment(1));

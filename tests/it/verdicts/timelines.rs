@@ -376,3 +376,28 @@ fn broken_where_a_timeline_begins(bytes: usize) {
     let before = format!("00000001{begin:016X}");
     is_red("both are", folder, "checksum", &before);
 }
+
+/// Stored under the newer timeline's name: "unexpected timeline ID". It ends where that one begins.
+#[test]
+fn an_older_timelines_file_with_a_switch_at_the_fork_is_blamed_alone() {
+    for is_newest in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path();
+        let early = timeline_1(2, true);
+        let mut first = early.clone();
+        first.switch();
+        store(&first, 0, folder);
+        let mut second = early.clone();
+        second.form.timeline = 2;
+        second.add(&Rec::begins(2, 1));
+        write(&mut second, if is_newest { 10 } else { 150 });
+        second.switch();
+        store(&second, early.at(), folder);
+        history(folder, 2, &[(1, early.at())]);
+        is_green("as it is", folder);
+        let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
+        fs::copy(folder.join(name(1)), folder.join(name(2))).expect("a copy");
+        let told = told_of(folder);
+        assert!(told.iter().all(|(_, file)| *file == name(2)) && !told.is_empty(), "{told:?}");
+    }
+}

@@ -244,7 +244,9 @@ fn control_beside(label: &Path) -> Result<Option<Control>, ControlError> {
         Some(parent) if !storage::is_dir(label) => parent.to_owned(),
         _ => label.to_owned(),
     };
-    if !storage::exists(&control::path(&directory)) {
+    // A label may be kept alone. Of a whole backup, `pg_basebackup` writes `pg_control` last.
+    let is_backup = || storage::exists(&directory.join("PG_VERSION"));
+    if !storage::exists(&control::path(&directory)) && !is_backup() {
         return Ok(None);
     }
     as_known(control::read(&directory))
@@ -253,6 +255,8 @@ fn control_beside(label: &Path) -> Result<Option<Control>, ControlError> {
 /// A `pg_control`; `None` where it is of a release that is not read.
 fn as_known(read: Result<Control, ControlError>) -> Result<Option<Control>, ControlError> {
     match read {
+        // Zeros, as after a crash of the file system.
+        Err(error @ ControlError::Version(0)) => Err(error),
         Err(ControlError::Version(_) | ControlError::ByteSwapped) => Ok(None),
         result => result.map(Some),
     }

@@ -2,6 +2,7 @@
 //! that is stored otherwise is not found, or arrives in a form that the server refuses. In which directory
 //! it lies is [`super::reach`]'s affair.
 
+use super::codec::Codec;
 use super::discover::Found;
 use super::input_kind::InputKind;
 use super::layout::tree_of;
@@ -9,6 +10,7 @@ use super::names::{Standing, compression_suffix};
 use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Fetched, Problem, ProblemKind};
+use super::suffixes;
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
@@ -22,9 +24,10 @@ pub(super) fn is_asked_for(piece: &Piece) -> bool {
     piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full)
 }
 
-/// Problems of files under a segment's plain name that are compressed where others are not, or the other
-/// way round. `cp` brings compressed bytes, which have a wrong size; a tool fails on plain ones. Archivers
-/// with directories for groups of segments look at the content.
+/// Problems of files under a segment's plain name that are compressed where others are not, the other way
+/// round, or by another codec than the others. `cp` brings compressed bytes, which have a wrong size; a tool
+/// fails on plain ones, and on what it does not unpack. Archivers with directories for groups of segments
+/// look at the content.
 pub(super) fn packed_apart(found: &Found) -> Vec<Problem> {
     let mut directories: BTreeMap<usize, [Vec<&Piece>; 2]> = BTreeMap::new();
     for piece in &found.pieces {
@@ -43,9 +46,29 @@ pub(super) fn packed_apart(found: &Found) -> Vec<Problem> {
     let apart = directories.values().flat_map(|[plain, compressed]| {
         // Where there are as many of both, they are copied as they are.
         let few = if compressed.len() > plain.len() { plain } else { compressed };
-        few.iter().filter(|_| !plain.is_empty()).map(|piece| differs(piece))
+        let few = few.iter().filter(|_| !plain.is_empty()).map(|piece| differs(piece));
+        let others = if plain.is_empty() { unpacked_otherwise(compressed) } else { Vec::new() };
+        few.chain(others)
     });
     apart.collect()
+}
+
+/// Problems of compressed files that the tool does not unpack which unpacks the most of them.
+fn unpacked_otherwise(compressed: &[&Piece]) -> Vec<Problem> {
+    let packed = compressed.iter().filter_map(|piece| Some((piece, piece.probe.source.codec()?)));
+    let packed: Vec<_> = packed.collect();
+    let codecs: Vec<Codec> = packed.iter().map(|(_, codec)| *codec).collect();
+    let tool = suffixes::best_for(&codecs);
+    let others = packed.iter().filter(|(_, codec)| !tool.unpacks.contains(codec));
+    let problem = |(piece, codec): &(&&Piece, Codec)| {
+        let expected = format!(
+            "what a tool for .{} unpacks, as of the others beside it under names without a suffix",
+            tool.usual
+        );
+        let found = format!("a segment packed by {}", codec.name());
+        Problem::of_file(ProblemKind::Unreadable, &piece.file(), expected, found)
+    };
+    others.map(problem).collect()
 }
 
 fn differs(piece: &Piece) -> Problem {

@@ -47,6 +47,18 @@ pub(super) fn of(suffix: &str) -> Option<&'static Suffix> {
     SUFFIXES.iter().find(|one| one.usual == lower || one.rare.contains(&&*lower))
 }
 
+/// The one whose tool unpacks the most of these files.
+pub(super) fn best_for(codecs: &[Codec]) -> &'static Suffix {
+    let unpacked = |one: &Suffix| codecs.iter().filter(|codec| one.unpacks.contains(codec)).count();
+    let mut best = &SUFFIXES[0];
+    for one in &SUFFIXES {
+        if unpacked(one) > unpacked(best) {
+            best = one;
+        }
+    }
+    best
+}
+
 /// Whether compressed files usually have this suffix.
 pub(super) fn is_usual(suffix: &str) -> bool {
     SUFFIXES.iter().any(|one| one.usual == suffix) || NOT_READ.contains(&suffix)

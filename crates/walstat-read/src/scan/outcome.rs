@@ -44,6 +44,8 @@ pub struct Outcome<O> {
     /// Segments that end here or before are full. What lies behind is the end of the WAL, or was not
     /// looked at.
     pub whole_to: Lsn,
+    /// Behind the last record: the first page of each segment that is not the one that belongs there.
+    pub bad_pages: Vec<Lsn>,
     /// The first segment that is not full, where it cannot be told whether the directory is an archive
     /// (in which it would be a problem) or a server's own.
     pub open: Option<String>,
@@ -80,6 +82,7 @@ impl<O> Outcome<O> {
             first_damage: self.first_damage,
             ending: self.ending,
             whole_to: self.whole_to,
+            bad_pages: self.bad_pages,
             open: self.open,
             last: self.last,
             last_page: self.last_page,
@@ -177,6 +180,8 @@ impl Outcome<Observer> {
         if last {
             self.ending = ending;
             self.whole_to = filename_check::whole_to(&run, chain.geometry);
+            let bad_pages = run.gap.iter().flat_map(|gap| &gap.bad_pages);
+            self.bad_pages = bad_pages.map(|page| page.lsn).collect();
             self.last = run.last;
             self.last_page = run.last_page;
         }
@@ -233,6 +238,7 @@ impl<O> Outcome<O> {
             first_damage: None,
             ending: Ending { kind: EndingKind::Zeroed, lsn: begin },
             whole_to: begin,
+            bad_pages: Vec::new(),
             open: None,
             last: None,
             last_page: None,

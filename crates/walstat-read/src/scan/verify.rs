@@ -370,18 +370,22 @@ fn begins_there(
     checked.map(|()| true).map_err(|found| other_branch(branch, found))
 }
 
-/// The problem of a file with pages of an older timeline behind the place where its own begins, up to the
-/// last.
+/// The problem of a file with records of an older timeline behind the place where its own begins, and none
+/// that begins it.
 fn never_begins(segment: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Problem> {
     let alone = verifier.read(std::slice::from_ref(segment), lineage);
-    let (lsn, found) = alone.last_page?;
-    let expected = lineage.of_page(lsn);
-    (found < expected && expected == segment.timeline).then(|| {
-        let (expected, found) = (
-            format!("timeline {expected} from {} on", lineage.begin()),
-            format!("timeline {found} to the end"),
-        );
-        let problem = Problem::of_file(ProblemKind::PageTimeline, &segment.file(), expected, found);
-        Problem { lsn: Some(lineage.begin()), ..problem }
-    })
+    let (lsn, page) = alone.last_page?;
+    let (begin, own) = (lineage.begin(), segment.timeline);
+    let is_older_to_the_end = page < lineage.of_page(lsn) && lineage.of_page(lsn) == own;
+    // Its last one may be an XLOG_SWITCH, in the page that was copied from the older timeline.
+    let has_other =
+        alone.last.is_some_and(|last| last.lsn >= begin) && alone.observer.begin_of(own).is_none();
+    let found = match () {
+        () if is_older_to_the_end => format!("timeline {page} to the end"),
+        () if has_other => format!("a record of timeline {page} there"),
+        () => return None,
+    };
+    let expected = format!("timeline {own} from {begin} on");
+    let problem = Problem::of_file(ProblemKind::PageTimeline, &segment.file(), expected, found);
+    Some(Problem { lsn: Some(begin), ..problem })
 }

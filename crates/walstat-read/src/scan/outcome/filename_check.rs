@@ -40,6 +40,18 @@ fn broken_from(gap: &Gap, geometry: &Geometry) -> Lsn {
     }
 }
 
+/// Whether a segment behind a damaged one is filled by a record that goes on after it, as its own pages say:
+/// then its file is as it should be, wherever that record ends.
+fn is_filled<O>(outcome: &Outcome<O>, chain: &Chain<'_>, segment: &Segment) -> bool {
+    let Range { start, end } = chain.span(segment);
+    let continued = segment.first_page.as_ref().ok().map(|page| &page.header);
+    let continued = continued.filter(|header| header.continues() && header.address == start);
+    let to = continued.map(|header| chain.geometry.advance(start, u64::from(header.remaining)));
+    start > outcome.whole_to
+        && to > Some(end)
+        && !outcome.bad_pages.iter().any(|page| (start..end).contains(page))
+}
+
 /// Whether segments are missing between `end` and `next`, a run without WAL: the WAL went on into them,
 /// or there is a file after them that has to be full.
 pub(super) fn is_missing_before<O>(
@@ -67,6 +79,7 @@ pub(super) fn check<O>(outcome: &mut Outcome<O>, chain: &Chain<'_>) {
         }
         match &segment.first_page {
             _ if told.has(segment, start..end) => {}
+            _ if is_filled(outcome, chain, segment) => {}
             _ if segment.must_be_full() => problems.push(open_segment(outcome, segment, start)),
             // Not zeros, and no page of WAL, old or new.
             Err(reason) if start >= outcome.whole_to && *reason != NotWal::Zeros => {
