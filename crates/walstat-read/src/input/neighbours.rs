@@ -58,7 +58,7 @@ fn unpacked_otherwise(compressed: &[&Piece]) -> Vec<Problem> {
     let packed = compressed.iter().filter_map(|piece| Some((piece, piece.probe.source.codec()?)));
     let packed: Vec<_> = packed.collect();
     let codecs: Vec<Codec> = packed.iter().map(|(_, codec)| *codec).collect();
-    let tool = suffixes::best_for(&codecs);
+    let Some(tool) = suffixes::best_for(&codecs) else { return Vec::new() };
     let others = packed.iter().filter(|(_, codec)| !tool.unpacks.contains(codec));
     let problem = |(piece, codec): &(&&Piece, Codec)| {
         let expected = format!(

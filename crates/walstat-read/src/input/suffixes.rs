@@ -47,16 +47,12 @@ pub(super) fn of(suffix: &str) -> Option<&'static Suffix> {
     SUFFIXES.iter().find(|one| one.usual == lower || one.rare.contains(&&*lower))
 }
 
-/// The one whose tool unpacks the most of these files.
-pub(super) fn best_for(codecs: &[Codec]) -> &'static Suffix {
-    let unpacked = |one: &Suffix| codecs.iter().filter(|codec| one.unpacks.contains(codec)).count();
-    let mut best = &SUFFIXES[0];
-    for one in &SUFFIXES {
-        if unpacked(one) > unpacked(best) {
-            best = one;
-        }
-    }
-    best
+/// Of the tools that have packed any of these files, the one that unpacks the most of them.
+pub(super) fn best_for(codecs: &[Codec]) -> Option<&'static Suffix> {
+    let has_packed = |one: &&Suffix| one.unpacks.first().is_some_and(|own| codecs.contains(own));
+    let unpacked =
+        |one: &&Suffix| codecs.iter().filter(|codec| one.unpacks.contains(codec)).count();
+    SUFFIXES.iter().filter(has_packed).max_by_key(unpacked)
 }
 
 /// Whether compressed files usually have this suffix.
