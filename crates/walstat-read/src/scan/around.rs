@@ -51,7 +51,7 @@ impl Around<'_> {
             }
             let with = |way: &Vec<Segment>| {
                 let way = way.clone();
-                files.iter().map(move |file| [&way[..], &[file.clone()]].concat())
+                files.iter().map(move |file| [&way[..], std::slice::from_ref(file)].concat())
             };
             ways = ways.iter().flat_map(with).take(WAYS_MAX).collect();
             let end = self.lead_end(first);

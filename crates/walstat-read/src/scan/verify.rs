@@ -378,12 +378,11 @@ fn never_begins(segment: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -
     let (begin, own) = (lineage.begin(), segment.timeline);
     let is_older_to_the_end = page < lineage.of_page(lsn) && lineage.of_page(lsn) == own;
     // Its last one may be an XLOG_SWITCH, in the page that was copied from the older timeline.
-    let has_other =
-        alone.last.is_some_and(|last| last.lsn >= begin) && alone.observer.begin_of(own).is_none();
-    let found = match () {
-        () if is_older_to_the_end => format!("timeline {page} to the end"),
-        () if has_other => format!("a record of timeline {page} there"),
-        () => return None,
+    let other = alone.last.filter(|last| last.lsn >= begin);
+    let found = match other.filter(|_| alone.observer.begin_of(own).is_none()) {
+        _ if is_older_to_the_end => format!("timeline {page} to the end"),
+        Some(last) => format!("timeline {page} up to {}", last.lsn),
+        None => return None,
     };
     let expected = format!("timeline {own} from {begin} on");
     let problem = Problem::of_file(ProblemKind::PageTimeline, &segment.file(), expected, found);
