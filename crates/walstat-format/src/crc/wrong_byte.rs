@@ -3,9 +3,8 @@
 use super::{Crc32c, ONE, POLYNOMIAL};
 use crate::record_header::{CRC_OFFSET, RECORD_HEADER_BYTES};
 
-/// Of how many places of a record each of which could be wrong alone, one is taken for it that explains the
-/// checksum: what is wrong in many places looks like that by chance in `PLACES_MAX` of 2^32 cases, one in a
-/// thousand.
+/// So many bytes, or bits, of a record are tried at most. Damage in many places looks like that of one by
+/// chance in so many of 2^32 cases: one in a thousand.
 const PLACES_MAX: usize = 1 << 22;
 /// What a byte can be instead of what it should be, and in which bits it can differ alone.
 const OTHER_BYTES: usize = 255;

@@ -12,6 +12,7 @@ use super::neighbours::{Lost, missing, name_of};
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
 use super::storage::on_disk;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use walstat_format::page::Geometry;
@@ -97,8 +98,8 @@ impl<'f> Repositories<'f> {
         }
         let directory = path.parent()?;
         let roots = self.found.paths.iter().map(|given| on_disk(given));
-        let mut roots = roots.filter(|root| path.starts_with(root));
-        let root = roots.next()?;
+        let outermost = |root: &Cow<'_, Path>| root.as_os_str().len();
+        let root = roots.filter(|root| path.starts_with(root)).min_by_key(outermost)?;
         let segments = self.named.get(directory).copied().unwrap_or(0);
         let is_one = |tree: &Path| {
             tree.starts_with(&root)
