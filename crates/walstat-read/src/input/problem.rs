@@ -228,6 +228,11 @@ impl Problem {
         Some(begin..Lsn(begin.0.saturating_add(self.skipped_bytes)))
     }
 
+    /// Whether bytes are not counted because of it up to `lsn`, or from there on.
+    pub(crate) fn touches(&self, lsn: Lsn) -> bool {
+        self.skipped().is_some_and(|skipped| skipped.start <= lsn && lsn <= skipped.end)
+    }
+
     /// What is there, and where else to look.
     pub fn whole_found(&self) -> String {
         let elsewhere = self.elsewhere.map_or_else(String::new, |place| place.to_string());

@@ -45,9 +45,10 @@ impl<'f> Repositories<'f> {
         let lists = Lists::of(found);
         let told = names.clone().flat_map(|(piece, _)| lists.trees_of(piece.path()));
         let shown = names.clone().filter_map(|(piece, name)| tree_of(piece.path(), name));
-        let trees = told.chain(shown.clone()).collect();
+        let shown: Vec<(PathBuf, Archiver)> = shown.collect();
+        let trees = told.chain(shown.iter().cloned()).collect();
         let passed_over = BTreeSet::new();
-        let filled = counted(shown.map(|(tree, _)| tree));
+        let filled = counted(shown.into_iter().map(|(tree, _)| tree));
         let named = counted(names.filter_map(|(piece, _)| piece.path().parent()));
         let mut all = Repositories { found, trees, passed_over, filled, named };
         let stanzas = all.stanzas();

@@ -7,6 +7,8 @@ use super::probe::{FirstPage, NotWal};
 use super::source::Source;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
 
 /// One file of a segment.
 #[derive(Debug, Clone)]
@@ -49,6 +51,14 @@ impl Segment {
     /// Whether the file has to hold a whole segment, by its name.
     pub fn claims_whole_segment(&self) -> bool {
         self.standing <= Standing::Unusual
+    }
+
+    /// Where the record ends that goes on in it, as its first page says; `None`: there is none.
+    pub(crate) fn lead_end(&self, geometry: &Geometry) -> Option<Lsn> {
+        let begin = Lsn(self.number * u64::from(geometry.segment_bytes));
+        let header = &self.first_page.as_ref().ok()?.header;
+        let goes_on = header.continues() && header.address == begin;
+        goes_on.then(|| geometry.advance(begin, u64::from(header.remaining)))
     }
 
     /// Whether a `restore_command` that fetches the other files fetches this one, too.

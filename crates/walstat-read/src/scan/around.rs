@@ -4,7 +4,6 @@
 use crate::input::plan::Plan;
 use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
-use walstat_format::lsn::Lsn;
 
 /// In so many ways copies of the segments after one are put together, if there are several of them.
 const WAYS_MAX: usize = 16;
@@ -28,7 +27,7 @@ impl Around<'_> {
         let (mut before, mut record_end) = (Vec::new(), None);
         for file in files {
             before.push(file.clone());
-            let end = self.lead_end(file);
+            let end = file.lead_end(&self.plan.geometry);
             if end < Some(self.plan.chain().span(file).end)
                 || record_end.is_some() && end != record_end
             {
@@ -54,7 +53,7 @@ impl Around<'_> {
                 files.iter().map(move |file| [&way[..], std::slice::from_ref(file)].concat())
             };
             ways = ways.iter().flat_map(with).take(WAYS_MAX).collect();
-            let end = self.lead_end(first);
+            let end = first.lead_end(&self.plan.geometry);
             if end <= Some(self.plan.chain().span(first).end)
                 || record_end.is_some() && end != record_end
             {
@@ -63,12 +62,5 @@ impl Around<'_> {
             record_end = end;
         }
         ways
-    }
-
-    /// Where the record ends that goes on in a segment, as its first page says; `None`: there is none.
-    fn lead_end(&self, file: &Segment) -> Option<Lsn> {
-        let header = &file.first_page.as_ref().ok().filter(|page| page.header.continues())?.header;
-        let begin = self.plan.chain().span(file).start;
-        Some(self.plan.geometry.advance(begin, u64::from(header.remaining)))
     }
 }

@@ -6,6 +6,7 @@
 use super::books::Books;
 use crate::input::problem::{Elsewhere, Fetched, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use walstat_format::block::BodyFault;
 use walstat_format::crc::Crc32c;
 use walstat_format::lsn::{Lsn, MAXALIGN};
@@ -144,6 +145,13 @@ impl Gap {
         }
     }
 
+    /// Whether what is said of its pages can be, if it lies in one segment, `of`.
+    pub(super) fn is_sound(&self, of: &Range<Lsn>) -> bool {
+        let is_within =
+            |page: &BadPage| of.contains(&page.lsn) && page.bytes_before <= self.counts.total();
+        self.bad_pages.len() <= 1 && self.bad_pages.iter().all(is_within)
+    }
+
     /// Takes over the gap with which the next run begins.
     pub(super) fn go_on(&mut self, next: Gap) {
         let before = self.counts.total();
@@ -176,20 +184,21 @@ impl Gap {
     }
 
     /// The problems to report for this gap, if a record follows it; `next`: the first one, if it is known.
-    /// Where pages of other segments are wrong as well, each has one of its own.
+    /// Its own comes first. Where pages of other segments are wrong as well, each has one.
     pub(super) fn problems(&self, next: Option<First>, geometry: &Geometry) -> Vec<Problem> {
         let first = self.problem(next, geometry);
         let blamed = first.lsn.unwrap_or(self.start);
         let others =
             self.bad_pages.iter().filter(|page| !geometry.are_in_one_segment(page.lsn, blamed));
-        let mut problems = vec![first];
         let mut end = self.counts.total();
-        for page in others.rev() {
-            let own = page.problem(end - page.bytes_before, geometry);
-            problems.insert(1, own);
+        let own = |page: &BadPage| {
+            let skipped_bytes = end - page.bytes_before;
             end = page.bytes_before;
-        }
-        problems[0].skipped_bytes = end;
+            page.problem(skipped_bytes, geometry)
+        };
+        let mut problems: Vec<Problem> = others.rev().map(own).collect();
+        problems.push(Problem { skipped_bytes: end, ..first });
+        problems.reverse();
         problems
     }
 
@@ -339,5 +348,28 @@ impl Cause {
             Cause::Cut => ("the rest of the segment".into(), "end of file".into()),
             Cause::Unreadable(text) => ("readable bytes".into(), text.clone()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::books::Heading;
+    use super::*;
+
+    #[test]
+    fn what_others_say_of_a_bad_page_has_to_fit_its_gap() {
+        let span = Lsn(0x10_0000)..Lsn(0x20_0000);
+        let mut gap = Gap::new(span.start, span.start, Cause::Cut, None);
+        gap.counts.add(Heading::Zero, 8192);
+        assert!(gap.is_sound(&span));
+        let page = |lsn, bytes_before| BadPage { lsn, fault: PageFault::Zero, bytes_before };
+        gap.bad_pages = vec![page(Lsn(0x10_2000), 8192)];
+        assert!(gap.is_sound(&span));
+        for wrong in [page(Lsn(0x10_2000), 8193), page(span.end, 0), page(Lsn(0), u64::MAX)] {
+            gap.bad_pages = vec![wrong];
+            assert!(!gap.is_sound(&span), "{wrong:?}");
+        }
+        gap.bad_pages = vec![page(Lsn(0x10_2000), 0), page(Lsn(0x10_4000), 8192)];
+        assert!(!gap.is_sound(&span), "one a segment");
     }
 }

@@ -144,7 +144,7 @@ impl Run {
         }
         self.books.add(Heading::Switch, bytes - left);
         for page in &mut found.bad_pages {
-            page.bytes_before -= page.bytes_before.min(bytes - left);
+            page.bytes_before = page.bytes_before.saturating_sub(bytes - left);
         }
         if left > 0 {
             // The file ends before the segment does.

@@ -119,9 +119,11 @@ pub struct Run {
 impl Run {
     /// Whether a run that was read elsewhere can be that of one segment.
     pub(super) fn is_sound(&self) -> bool {
+        let span = self.start..self.end;
         let bytes = self.end.0.checked_sub(self.start.0);
         bytes.is_some_and(|bytes| bytes <= u64::from(*SEGMENT_BYTES.end()))
             && self.input_bytes <= u64::from(*SEGMENT_BYTES.end())
+            && [&self.gap, &self.lead_gap].into_iter().flatten().all(|gap| gap.is_sound(&span))
             && self.lead.is_sound()
             && self.open.as_ref().is_none_or(Pending::is_sound)
     }

@@ -352,10 +352,7 @@ fn begins_there(
         .collect();
     let outcome = verifier.read(&segments, lineage);
     // Damage at this place is reported as such, and WAL that ends before it says nothing.
-    let covered = outcome
-        .problems
-        .iter()
-        .any(|problem| problem.skipped().is_some_and(|it| it.start <= at && at <= it.end));
+    let covered = outcome.problems.iter().any(|problem| problem.touches(at));
     // At the first byte of a page its header comes first.
     let first = plan.geometry.first_byte(at);
     if covered || outcome.observer.has_lost(first) || outcome.ending.lsn <= first {

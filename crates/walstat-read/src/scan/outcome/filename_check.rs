@@ -44,11 +44,8 @@ fn broken_from(gap: &Gap, geometry: &Geometry) -> Lsn {
 /// then its file is as it should be, wherever that record ends.
 fn is_filled<O>(outcome: &Outcome<O>, chain: &Chain<'_>, segment: &Segment) -> bool {
     let Range { start, end } = chain.span(segment);
-    let continued = segment.first_page.as_ref().ok().map(|page| &page.header);
-    let continued = continued.filter(|header| header.continues() && header.address == start);
-    let to = continued.map(|header| chain.geometry.advance(start, u64::from(header.remaining)));
     start > outcome.whole_to
-        && to > Some(end)
+        && segment.lead_end(chain.geometry) > Some(end)
         && !outcome.bad_pages.iter().any(|page| (start..end).contains(page))
 }
 

@@ -62,9 +62,6 @@ fn is_whole_elsewhere(
         let files: Option<Vec<Segment>> = numbers.clone().map(file).collect();
         let Some(files) = files else { return false };
         let outcome = verifier.read(&files, other);
-        let is_broken = |problem: &Problem| {
-            problem.skipped().is_some_and(|skipped| skipped.start <= edge && skipped.end >= edge)
-        };
-        outcome.ending.lsn > edge && !outcome.problems.iter().any(is_broken)
+        outcome.ending.lsn > edge && !outcome.problems.iter().any(|it| it.touches(edge))
     })
 }
