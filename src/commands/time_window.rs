@@ -144,7 +144,9 @@ fn in_files(
     found: &Found,
     range: Range<Lsn>,
 ) -> Result<TimeWindow, Failure> {
-    let found = &presumed(found);
+    let mut found = presumed(found);
+    found.judge_plain_histories();
+    let found = &found;
     let mut plan = plan(found, place(found)?, asked.args.timeline)?;
     plan.clip(&range)?;
     let mut segments = Segments::new(&plan, range);

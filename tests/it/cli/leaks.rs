@@ -2,6 +2,7 @@
 //! be allowed to read more than who sees what it says.
 
 use crate::support::fixtures::sample;
+use crate::support::wal::plain;
 use crate::support::{Ran, command, finish};
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,7 @@ fn archive() -> TempDir {
     let wal = here.path().join("wal");
     fs::create_dir(&wal).expect("a directory");
     for name in SEGMENTS {
-        fs::copy(sample("pg15-mixed").segment(name), wal.join(name)).expect("a segment");
+        fs::write(wal.join(name), plain(&sample("pg15-mixed"), name)).expect("a segment");
     }
     fs::write(here.path().join("secret"), SECRET).expect("a file");
     here

@@ -61,6 +61,23 @@ fn a_state_of_another_cluster_is_refused() {
     is_refused(&archive, &[], "the state is of WAL with");
 }
 
+/// The first round met a segment without a first page alone, which does not tell its cluster.
+#[test]
+fn a_state_learns_the_cluster_from_the_first_segment_that_tells() {
+    let archive = Archive::with(1);
+    let name = archive_names(&archive).remove(0);
+    let whole = fs::read(archive.file(&name)).expect("a segment");
+    let mut broken = whole.clone();
+    broken[..40].fill(0);
+    for (bytes, code) in [(&broken, Some(4)), (&whole, Some(0)), (&broken, Some(4))] {
+        archive.put(&name, bytes);
+        let (with_state, report) = archive.round(&[]);
+        let alone = archive.check(&["-f", "json"]);
+        assert_eq!((with_state, alone.code), (code, code), "{report}");
+        assert_eq!(report["problems"], alone.json()["problems"]);
+    }
+}
+
 fn archive_names(archive: &Archive) -> Vec<String> {
     let entries = fs::read_dir(archive.path("archive")).expect("the archive");
     entries

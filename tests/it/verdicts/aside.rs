@@ -1,7 +1,10 @@
 //! Files under names that no `restore_command` asks for: what is only there under such a name is not there.
 
+use super::recovered::{SEGMENT, history, store, timeline_1, write};
 use super::{NAMES, archive, check, gzip, is_green, is_red, segment, told};
+use crate::common::record::Rec;
 use crate::support::Ran;
+use std::fs;
 use tempfile::TempDir;
 
 /// An archive of the three segments, each with a suffix.
@@ -26,6 +29,35 @@ fn the_newest_segment_under_another_suffix_is_missing() {
         (format!("{}{suffix}", NAMES[index]), gzip(&segment(index)))
     });
     is_red("packed", archive(&files).path(), "missing_segment", NAMES[2]);
+}
+
+/// Which has a number that the older timeline has too: a restore to the latest one ends before it.
+#[test]
+fn so_is_the_only_segment_of_the_newest_timeline() {
+    for records in [1, 150] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path();
+        let early = timeline_1(2, true);
+        let mut first = early.clone();
+        write(&mut first, records);
+        first.switch();
+        store(&first, 0, folder);
+        let mut second = early.clone();
+        second.form.timeline = 2;
+        second.add(&Rec::begins(2, 1));
+        write(&mut second, 10);
+        second.switch();
+        store(&second, early.at(), folder);
+        history(folder, 2, &[(1, early.at())]);
+        is_green("as it is", folder);
+        let name = format!("00000002{:016X}", early.at() / SEGMENT);
+        for suffix in [".bak", ".gpg"] {
+            let aside = folder.join(format!("{name}{suffix}"));
+            fs::rename(folder.join(&name), &aside).expect("renamed");
+            is_red(suffix, folder, "missing_segment", &name);
+            fs::rename(aside, folder.join(&name)).expect("renamed");
+        }
+    }
 }
 
 #[test]

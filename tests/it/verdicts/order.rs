@@ -1,7 +1,7 @@
 //! The same files have the same verdict, in whatever order, from whatever paths and in however many parts
 //! they are given.
 
-use super::timelines::timelines;
+use super::timelines::{timelines, two_timelines};
 use super::{NAMES, archive, gzip, put, three};
 use crate::support::{command, finish};
 use serde_json::Value;
@@ -149,6 +149,71 @@ fn what_lies_in_two_of_the_paths_belongs_to_the_outer_one() {
         for other in reports {
             assert_eq!(other, first, "{set:?}");
         }
+    }
+}
+
+/// Partial results of an archive's files, and what `merge` of them says with these paths more.
+fn merged(here: &Path, parts: &[Vec<PathBuf>], more: &[&Path]) -> (Option<i32>, Value) {
+    let part = |(index, files): (usize, &Vec<PathBuf>)| {
+        let to = here.join(format!("{index}.part"));
+        let mut command = command(&["--partial", "--as", "archive", "-o"]);
+        finish(command.arg(&to).args(files));
+        to
+    };
+    let parts: Vec<PathBuf> = parts.iter().enumerate().map(part).collect();
+    let all: Vec<&Path> = parts.iter().map(PathBuf::as_path).chain(more.iter().copied()).collect();
+    report(&["merge", "-f", "json"], &all)
+}
+
+/// One file was moved to a directory below.
+#[test]
+fn files_in_parts_belong_to_the_archive_that_is_given_to_the_merge() {
+    let here = tempfile::tempdir().expect("a directory");
+    let outer = here.path().join("wal");
+    let file = |(name, bytes): (String, Vec<u8>)| {
+        let below = if name == NAMES[1] { "old" } else { "" };
+        vec![put(&outer.join(below), &name, &bytes)]
+    };
+    let parts: Vec<Vec<PathBuf>> = three().into_iter().map(file).collect();
+    let (code, report) = merged(here.path(), &parts, &[&outer]);
+    let problems = report["problems"].as_array().expect("problems");
+    assert_eq!((code, problems.len()), (Some(4), 1), "{report}");
+    assert_eq!(problems[0]["segment"], NAMES[1]);
+    assert_eq!(problems[0]["kind"], "missing_segment");
+}
+
+/// Of histories that are packed under plain names, no part with some segments knows what the others are.
+#[test]
+fn packed_histories_are_judged_when_all_parts_are_together() {
+    let here = tempfile::tempdir().expect("a directory");
+    let outer = here.path().join("wal");
+    fs::create_dir(&outer).expect("a directory");
+    two_timelines(&outer);
+    let mut files: Vec<PathBuf> = fs::read_dir(&outer)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    let history = files.iter().position(|path| path.ends_with("00000002.history"));
+    let history = files.remove(history.expect("a history"));
+    let parts: Vec<Vec<PathBuf>> =
+        files.iter().map(|file| vec![file.clone(), history.clone()]).collect();
+    let pack = |path: &Path| {
+        let packed = gzip(&fs::read(path).expect("a file"));
+        fs::write(path, packed).expect("a file");
+    };
+    pack(&files[0]);
+    let told = |(code, report): (Option<i32>, Value)| {
+        let problems = report["problems"].as_array().expect("problems").iter();
+        let files = problems.map(|it| it["segment"].as_str().unwrap_or_default().to_owned());
+        (code, files.collect::<Vec<_>>())
+    };
+    let first = files[0].file_name().expect("a name").to_string_lossy().into_owned();
+    let alone = (Some(4), vec![first]);
+    assert_eq!(told(merged(here.path(), &parts, &[&outer])), alone, "one segment is packed");
+    files[1..].iter().chain([&history]).for_each(|path| pack(path));
+    for more in [&[outer.as_path()] as &[&Path], &[]] {
+        assert_eq!(told(merged(here.path(), &parts, more)), (Some(0), vec![]), "all are packed");
     }
 }
 

@@ -1,7 +1,9 @@
 //! How a file is packed is held against its name and its neighbours.
 
+use super::timelines::two_timelines;
 use super::{NAMES, archive, check, gzip, is_green, is_noted, is_red, put, segment, three, told};
 use crate::support::wal::lz4_frame;
+use std::fs;
 use std::io::Read;
 
 /// Packs bytes.
@@ -24,13 +26,42 @@ fn packed(suffix: &str, pack: Pack) -> Vec<(String, Vec<u8>)> {
     three().into_iter().map(pack).collect()
 }
 
-fn tar(name: &str, bytes: &[u8]) -> Vec<u8> {
+/// A tar of these files, in this order.
+fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_ustar();
-    header.set_size(bytes.len() as u64);
-    header.set_mode(0o600);
-    tar.append_data(&mut header, name, bytes).expect("a vector takes everything");
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o600);
+        tar.append_data(&mut header, name, *bytes).expect("a vector takes everything");
+    }
     tar.into_inner().expect("a vector takes everything")
+}
+
+/// `tar -r` adds a member that is there already, and `tar -x` leaves the last one.
+#[test]
+fn of_two_members_of_a_tar_with_one_path_the_last_one_is_read() {
+    let [first, second, third] = [0, 1, 2].map(segment);
+    let mut broken = second.clone();
+    broken[100_000..101_000].fill(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = |order: [&[u8]; 2], last: (&str, &[u8])| {
+        let [before, after] = order;
+        let (one, again) = ((NAMES[1], before), (NAMES[1], after));
+        let tar = tar_of(&[(NAMES[0], &first), one, (NAMES[2], &third), again, last]);
+        put(directory.path(), "wal.tar", &tar)
+    };
+    let none = ("other", [].as_slice());
+    let tar = store([&broken, &second], none);
+    is_noted("mended", &tar, "1 file is there twice: the last one is read");
+    let tar = store([&gzip(&second), &second], none);
+    is_noted("unpacked", &tar, "1 file is there twice: the last one is read");
+    let tar = store([&second, &broken], none);
+    is_red("broken", &tar, "checksum", NAMES[1]);
+    // In a tar within the tar it is another file, and a copy of it.
+    let within = tar_of(&[(NAMES[1], &second)]);
+    let tar = store([&second, &second], ("more.tar", &within));
+    is_noted("another tar", &tar, "1 file is there twice");
 }
 
 /// `gunzip` says "not in gzip format" and fails: the server ends recovery before this segment. The same
@@ -101,7 +132,7 @@ fn a_plain_name_promises_what_its_neighbours_do() {
 fn a_tar_under_a_segments_name_is_no_segment() {
     for index in 0..3 {
         let mut files = three();
-        files[index].1 = tar(NAMES[index], &segment(index));
+        files[index].1 = tar_of(&[(NAMES[index], &segment(index))]);
         is_red("a tar", archive(&files).path(), "not_wal", NAMES[index]);
     }
 }
@@ -298,9 +329,37 @@ fn a_history_is_packed_as_its_name_says() {
         is_noted("no gzip under .gz", directory.path(), "which a tool for .gz does not unpack");
     }
     is_green("gzip under .gz", with(packed("gz", gzip), &suffixed, gzip(text)).path());
-    is_green("text among gzip", with(packed("gz", gzip), name, text.to_vec()).path());
+    // pg_receivewal writes it so: it packs segments alone.
+    let directory = with(packed("gz", gzip), name, text.to_vec());
+    is_noted("text among gzip", directory.path(), "has to fetch both kinds, and unpack one");
     let all: Vec<_> = three().into_iter().map(|(name, bytes)| (name, gzip(&bytes))).collect();
-    is_green("all packed under plain names", with(all, name, gzip(text)).path());
+    is_green("all packed under plain names", with(all.clone(), name, gzip(text)).path());
+    for bytes in [text.to_vec(), xz(text)] {
+        let directory = with(all.clone(), name, bytes);
+        is_noted("no gzip, segments are", directory.path(), "a tool for .gz does not unpack");
+    }
+}
+
+/// The tool that unpacks all segments fails on it, so the timeline is never found.
+#[test]
+fn a_history_is_packed_as_the_segments_beside_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    two_timelines(folder);
+    let entries = fs::read_dir(folder).expect("a directory");
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        let packed = gzip(&fs::read(&path).expect("a file"));
+        fs::write(&path, packed).expect("a file");
+    }
+    is_green("all by gzip", folder);
+    let name = "00000002.history";
+    let packed = fs::read(folder.join(name)).expect("the history");
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&*packed).read_to_end(&mut text).expect("gzip");
+    for bytes in [text.clone(), xz(&text)] {
+        put(folder, name, &bytes);
+        is_red("a history that is not", folder, "missing_history", name);
+    }
 }
 
 /// `zstd -qdc LINK` prints nothing and says nothing, and the server ends recovery there.

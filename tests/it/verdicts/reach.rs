@@ -1,7 +1,8 @@
 //! `cp ARCHIVE/%f` looks into one directory: what lies in another one below the path that is given is not
 //! found, however much of it there is.
 
-use super::{NAMES, archive, check, is_green, is_noted, put, segment, told};
+use super::timelines::two_timelines;
+use super::{NAMES, archive, check, is_green, is_noted, is_red, put, segment, told};
 use crate::support::{command, finish};
 use std::fs;
 use std::path::Path;
@@ -38,6 +39,16 @@ fn most_of_an_archive_in_a_subfolder_is_missing() {
     misses("beside the others", in_directories(["s1", "s2", "s2"]).path(), &[0]);
     misses("each in its own", in_directories(["a", "b", "c"]).path(), &[0, 1]);
     is_green("all in one", in_directories(["a", "a", "a"]).path());
+}
+
+/// Names of archivers' directories with fewer segments than the archive beside them.
+#[test]
+fn a_directory_named_as_an_archivers_does_not_make_the_archive_beside_it_whole() {
+    for directory in
+        ["wals", "wal_005", "wals/0000000100000000", "archive/demo/15-1/0000000100000000"]
+    {
+        misses(directory, in_directories(["a", directory, "a"]).path(), &[1]);
+    }
 }
 
 /// The copy is where nobody looks.
@@ -88,6 +99,29 @@ fn timelines_in_a_subfolder_are_missing() {
         [("missing_segment", "000000020000000000000008"), ("missing_history", "00000002.history")]
     {
         assert!(told.contains(&(kind.to_owned(), file.to_owned())), "{told:?}");
+    }
+}
+
+/// In a tar as on disk: the server never comes to know of the timeline.
+#[test]
+fn a_history_below_the_segments_of_a_tar_is_missing() {
+    let here = tempfile::tempdir().expect("a directory");
+    let outer = here.path().join("wal");
+    fs::create_dir(&outer).expect("a directory");
+    two_timelines(&outer);
+    let tar = |history: &str| {
+        let mut tar = tar::Builder::new(Vec::new());
+        for entry in fs::read_dir(&outer).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let name = if name.ends_with(".history") { format!("{history}{name}") } else { name };
+            tar.append_path_with_name(&path, name).expect("a vector takes everything");
+        }
+        put(here.path(), "wal.tar", &tar.into_inner().expect("a vector takes everything"))
+    };
+    is_green("beside them", &tar(""));
+    for directory in ["old/", ".trash/", "sub/x/"] {
+        is_red(directory, &tar(directory), "missing_history", "00000002.history");
     }
 }
 

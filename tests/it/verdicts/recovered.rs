@@ -1,7 +1,7 @@
 //! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up;
 //! and records that say what cannot be. WAL made on purpose, of PostgreSQL 15, in segments of 1 MB.
 
-use super::{check, gzip, is_green, is_of_no_use, is_red, put, told};
+use super::{check, gzip, is_green, is_noted, is_of_no_use, is_red, put, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
 use crate::support::{command, finish};
@@ -89,6 +89,58 @@ fn recovery_to_an_earlier_place_than_the_time_before_is_sound() {
     store(&promoted(&third, 3, 4), third.at(), directory);
     history(directory, 4, &[(1, late.at()), (2, early.at()), (3, third.at())]);
     is_green("and promoted", directory);
+}
+
+/// The same where it names another place in the segment: a server asks for the same files.
+#[test]
+fn a_place_near_the_one_where_a_timeline_begins_is_a_note_though_another_ancestor_is_named() {
+    let (directory, early, late) = two_places();
+    let directory = directory.path();
+    let third = promoted(&early, 1, 3);
+    store(&third, early.at(), directory);
+    store(&promoted(&third, 3, 4), third.at(), directory);
+    history(directory, 2, &[(1, late.at())]);
+    history(directory, 4, &[(1, late.at()), (2, early.at()), (3, third.at())]);
+    history(directory, 3, &[(1, late.at()), (2, early.at() + 0x8000)]);
+    is_noted("another place", directory, "00000003.history");
+    // A line is lost in the newest one.
+    history(directory, 3, &[(1, late.at()), (2, early.at())]);
+    history(directory, 4, &[(1, late.at()), (3, third.at())]);
+    is_red("a lost line", directory, "history", "00000004.history");
+}
+
+/// Two timelines, and two that were begun one after the other where the second one ends, without segments of
+/// the first of these.
+fn left_at_once() -> (TempDir, [(u32, u64); 3]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    first.switch();
+    store(&first, 0, directory.path());
+    let second = promoted(&early, 1, 2);
+    store(&second, early.at(), directory.path());
+    store(&promoted(&second, 2, 4), second.at(), directory.path());
+    let ancestors = [(1, early.at()), (2, second.at()), (3, second.at())];
+    (1..=3).for_each(|count| history(directory.path(), count as u32 + 1, &ancestors[..count]));
+    (directory, ancestors)
+}
+
+/// A server that restores to the newest timeline reads the newest history alone: 10 and 11 restore all.
+#[test]
+fn of_a_timeline_without_segments_the_history_is_blamed_that_is_cut_or_names_another_segment() {
+    let (directory, [first, second, _]) = left_at_once();
+    let folder = directory.path();
+    is_green("as they are", folder);
+    let name = "00000003.history";
+    let whole = fs::read(folder.join(name)).expect("the history");
+    for end in [whole.len() / 2 - 6, whole.len() / 2 - 1, whole.len() / 2] {
+        put(folder, name, &whole[..end]);
+        is_red("cut", folder, "history", name);
+    }
+    for wrong in [second.1 - SEGMENT, second.1 + SEGMENT, second.1 + 0x1000] {
+        history(folder, 3, &[first, (2, wrong)]);
+        is_red("another place", folder, "history", name);
+    }
 }
 
 /// A timeline that was begun and has no segments: two newer histories agree on where it left timeline 1, and

@@ -24,6 +24,16 @@ pub(super) fn timelines(directory: &Path) {
     }
 }
 
+/// Timeline 1 of three segments, and one that leaves it in the third, with a history: all is sound.
+pub(super) fn two_timelines(folder: &Path) {
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    first.switch();
+    store(&first, 0, folder);
+    store(&promoted(&early, 1, 2), early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+}
+
 const SWITCHED: &str = "000000020000000000000008";
 
 /// What is told where the first segment of timeline 2 was changed, but for the one that timeline 1 left open.
@@ -399,5 +409,33 @@ fn an_older_timelines_file_with_a_switch_at_the_fork_is_blamed_alone() {
         fs::copy(folder.join(name(1)), folder.join(name(2))).expect("a copy");
         let told = told_of(folder);
         assert!(told.iter().all(|(_, file)| *file == name(2)) && !told.is_empty(), "{told:?}");
+    }
+}
+
+/// The older timeline's record at the place goes on in its next segment; the newer one's next file is right.
+#[test]
+fn a_file_with_the_older_timelines_record_at_the_fork_is_blamed_though_that_goes_on() {
+    for bytes in [1 << 20, 2 << 20] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path();
+        let early = timeline_1(2, true);
+        let mut first = early.clone();
+        first.add(&Rec::data(bytes));
+        write(&mut first, 5);
+        first.switch();
+        store(&first, 0, folder);
+        store(&promoted(&early, 1, 2), early.at(), folder);
+        history(folder, 2, &[(1, early.at())]);
+        is_green("as it is", folder);
+        let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
+        let [old, new] =
+            [1, 2].map(|timeline| fs::read(folder.join(name(timeline))).expect("a segment"));
+        let page = (early.at() % SEGMENT / 8192 * 8192) as usize;
+        let mut mixed = new.clone();
+        mixed[page..page + 8192].copy_from_slice(&old[page..page + 8192]);
+        for (wrong, kind) in [(old, "page_timeline"), (mixed, "continuation")] {
+            put(folder, &name(2), &wrong);
+            is_red("with a record of timeline 1", folder, kind, &name(2));
+        }
     }
 }

@@ -31,6 +31,9 @@ impl Follower {
         wanted: &Wanted,
     ) -> Result<(Follower, Plan), InputError> {
         let timeline = wanted.timeline;
+        let mut found = found.clone();
+        found.judge_plain_histories();
+        let found = &found;
         let plan = plan(found, place(found)?, timeline)?;
         let root = folder_of(found);
         let mut shelf = Shelf::new(&root, plan.geometry.segment_bytes);

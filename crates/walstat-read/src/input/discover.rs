@@ -47,8 +47,6 @@ pub struct Found {
     pub histories: Histories,
     /// The timeline of the backup that is to be restored. A server begins on it with or without a history.
     pub begins_on: Option<u32>,
-    /// Those that are packed under plain names, with their timelines and texts, until they are judged.
-    packed_histories: Vec<(u32, PathBuf, Vec<u8>)>,
     /// The directories in which the pieces lie.
     pub directories: Directories,
     /// The first data directory among the paths: the one that `PG_VERSION` and `global` lie in.
@@ -145,7 +143,6 @@ pub fn discover_beside(directory: &Path) -> Result<Found, InputError> {
     let mut found =
         Found { paths: vec![directory.to_owned()], only_beside: true, ..Found::default() };
     found.add_given(&[0])?;
-    found.settle_histories();
     Ok(found)
 }
 

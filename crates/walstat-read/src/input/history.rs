@@ -1,5 +1,6 @@
 //! Timeline histories, held against each other. How the text of one is read: `history_text.rs`.
 
+use super::codec::Codec;
 pub use super::history_text::{Ancestor, parse};
 use super::problem::{Fetched, Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
@@ -18,10 +19,12 @@ pub struct Histories {
     /// Those that can be read, in the order of their content; several where files of one name differ.
     sound: BTreeMap<u32, BTreeSet<Vec<Ancestor>>>,
     named: BTreeSet<u32>,
-    /// The files of each, but for those in streams.
+    /// The files of each.
     files: BTreeMap<u32, BTreeSet<PathBuf>>,
     /// Histories that cannot be read, or hold nothing.
     problems: Vec<Problem>,
+    /// Those under names that do not say how they are packed, until it is known what lies beside them.
+    plain: Vec<PlainHistory>,
     /// Of several, the one that is followed; without it the first.
     #[serde(skip)]
     followed: BTreeMap<u32, Vec<Ancestor>>,
@@ -31,6 +34,19 @@ pub struct Histories {
     /// What those say in the place of which something else was taken.
     #[serde(skip)]
     corrected: BTreeMap<u32, Vec<Ancestor>>,
+}
+
+/// A history under a name without a suffix.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PlainHistory {
+    /// The timeline that it is called after.
+    pub timeline: u32,
+    /// Its path, as far as that is text.
+    pub path: PathBuf,
+    /// What it holds, or why that cannot be told.
+    pub ancestors: Result<Vec<Ancestor>, String>,
+    /// How it is packed.
+    pub codec: Option<Codec>,
 }
 
 /// A place that a history names within the segment in which a timeline begins, and that is not the one: a
@@ -51,11 +67,21 @@ pub struct Misplaced {
 impl Histories {
     /// Adds the text of a history file, or why it cannot be read.
     pub fn add(&mut self, timeline: u32, text: Result<impl AsRef<[u8]>, String>, file: &str) {
+        self.add_parsed(timeline, text.and_then(|text| parse(timeline, text)), file);
+    }
+
+    /// The same of one that was parsed.
+    pub(crate) fn add_parsed(
+        &mut self,
+        timeline: u32,
+        ancestors: Result<Vec<Ancestor>, String>,
+        file: &str,
+    ) {
         if timeline <= OLDEST {
             return;
         }
         self.named.insert(timeline);
-        match text.and_then(|text| parse(timeline, text)) {
+        match ancestors {
             Ok(ancestors) => {
                 self.sound.entry(timeline).or_default().insert(ancestors);
             }
@@ -97,7 +123,24 @@ impl Histories {
         self.problems.contains(problem) && are_others()
     }
 
-    /// Takes note of a file on disk that holds a history.
+    /// Keeps one under a plain name until it is known what lies beside it.
+    pub(crate) fn add_plain(&mut self, history: PlainHistory) {
+        if history.timeline > OLDEST && !self.plain.contains(&history) {
+            self.plain.push(history);
+        }
+    }
+
+    /// Those that were kept.
+    pub(crate) fn take_plain(&mut self) -> Vec<PlainHistory> {
+        std::mem::take(&mut self.plain)
+    }
+
+    /// Whether something is wrong with one, as far as that can be told.
+    pub fn has_problems(&self) -> bool {
+        self.problems().next().is_some() || self.plain.iter().any(|it| it.ancestors.is_err())
+    }
+
+    /// Takes note of a file that holds a history.
     pub(crate) fn note_file(&mut self, timeline: u32, path: &Path) {
         if timeline <= OLDEST {
             return;
@@ -105,7 +148,7 @@ impl Histories {
         self.files.entry(timeline).or_default().insert(path.to_owned());
     }
 
-    /// The files on disk, by timeline.
+    /// The files, by timeline.
     pub fn files(&self) -> impl Iterator<Item = (u32, &BTreeSet<PathBuf>)> {
         self.files.iter().map(|(timeline, files)| (*timeline, files))
     }
@@ -114,6 +157,7 @@ impl Histories {
     pub fn extend(&mut self, others: Histories) {
         self.named.extend(others.named);
         others.problems.into_iter().for_each(|problem| self.complain(problem));
+        others.plain.into_iter().for_each(|history| self.add_plain(history));
         for (timeline, files) in others.files {
             self.files.entry(timeline).or_default().extend(files);
         }
@@ -176,16 +220,16 @@ impl Histories {
         (theirs != before).then_some(parent.timeline)
     }
 
-    /// Reports histories that were cut within their last LSN, as a newer one with the same ancestors shows,
-    /// and takes what that one has in their place: then nothing else is blamed.
+    /// Reports histories that were cut, as a newer one that begins with the same text shows, and takes what
+    /// that one has in their place: then nothing else is blamed. A server writes each history as a copy of
+    /// the one before, with one more line.
     pub(crate) fn mend_cut(&mut self) {
         let cut = self.cut().into_iter();
         let cut: Vec<(u32, Vec<Ancestor>, Vec<Ancestor>)> =
             cut.map(|(timeline, (own, whole))| (timeline, own.to_vec(), whole.to_vec())).collect();
         for (timeline, ancestors, whole) in cut {
-            let last = |it: &[Ancestor]| it.last().map_or(Lsn(0), |last| last.end);
-            let expected = format!("{}, as in the history of a newer timeline", last(&whole));
-            let found = format!("{}, which is cut", last(&ancestors));
+            let expected = format!("{}, as in the history of a newer timeline", told(whole.last()));
+            let found = format!("{}, which is cut", told(ancestors.last()));
             let name = name_of(timeline);
             self.complain(Problem::of_file(ProblemKind::History, &name, expected, found));
             self.replace(timeline, whole);
@@ -286,10 +330,12 @@ impl Histories {
         self.misplaced.iter()
     }
 
-    /// Reports a history that several newer ones contradict, and takes what they agree on in its place, where
-    /// the timeline has no segments and no records tell which is right. `present`: those with segments.
-    pub(crate) fn mend_outvoted(&mut self, present: &BTreeSet<u32>) {
-        let mut votes: BTreeMap<u32, Vec<&[Ancestor]>> = BTreeMap::new();
+    /// Reports a history that newer ones contradict, and takes what they agree on in its place, where the
+    /// timeline has no segments and no records tell which is right: several newer ones, or one by which the
+    /// timeline began in the segment in which it was left, as one without segments did. A server that
+    /// restores to the newest timeline does not read the others. `present`: those with segments.
+    pub(crate) fn mend_outvoted(&mut self, present: &BTreeSet<u32>, segment_bytes: u64) {
+        let mut votes: BTreeMap<u32, Vec<Vote<'_>>> = BTreeMap::new();
         let mut backed = BTreeSet::new();
         for (_, ancestors) in self.all() {
             for (count, ancestor) in ancestors.iter().enumerate() {
@@ -299,18 +345,22 @@ impl Histories {
                     Some(own) if own.last() == before.last() => {
                         _ = backed.insert(ancestor.timeline)
                     }
-                    Some(_) => votes.entry(ancestor.timeline).or_default().push(before),
+                    Some(_) => {
+                        let vote = Vote { before, end: ancestor.end };
+                        votes.entry(ancestor.timeline).or_default().push(vote);
+                    }
                     None => {}
                 }
             }
         }
-        let agree =
-            |votes: &[&[Ancestor]]| votes.len() > 1 && votes.iter().all(|it| *it == votes[0]);
-        votes.retain(|timeline, votes| !backed.contains(timeline) && agree(votes));
-        let outvoted: Vec<(u32, Vec<Ancestor>)> =
-            votes.into_iter().map(|(timeline, votes)| (timeline, votes[0].to_vec())).collect();
+        votes.retain(|timeline, votes| {
+            !backed.contains(timeline) && Vote::decide(votes, segment_bytes)
+        });
+        let outvoted = votes.iter().map(|(timeline, votes)| (*timeline, votes[0].before.to_vec()));
+        let outvoted: Vec<(u32, Vec<Ancestor>)> = outvoted.collect();
         for (timeline, ancestors) in outvoted {
-            let expected = format!("{}, as in newer histories", told(ancestors.last()));
+            let expected =
+                format!("{}, as in the history of a newer timeline", told(ancestors.last()));
             let found = told(self.ancestors(timeline).and_then(<[Ancestor]>::last));
             let name = name_of(timeline);
             self.complain(Problem::of_file(ProblemKind::History, &name, expected, found));
@@ -318,7 +368,7 @@ impl Histories {
         }
     }
 
-    /// Timelines whose histories lack the last digits, with their ancestors, and those that a newer one has.
+    /// Timelines whose histories are cut, with their ancestors, and those that a newer one has.
     fn cut(&self) -> BTreeMap<u32, (&[Ancestor], &[Ancestor])> {
         let mut cut: BTreeMap<u32, (&[Ancestor], &[Ancestor])> = BTreeMap::new();
         for newer in self.sound.values().flatten() {
@@ -351,6 +401,28 @@ impl Histories {
     }
 }
 
+/// What a newer history says of a timeline that has no segments.
+struct Vote<'h> {
+    /// Its ancestors.
+    before: &'h [Ancestor],
+    /// Where it ends.
+    end: Lsn,
+}
+
+impl Vote<'_> {
+    /// Whether the newer ones are right: several that agree, or one by which the timeline began in the
+    /// segment in which it ended.
+    fn decide(votes: &[Vote<'_>], segment_bytes: u64) -> bool {
+        match votes {
+            [] => false,
+            [Vote { before, end }] => before.last().is_some_and(|begin| {
+                begin.end <= *end && begin.end.0 / segment_bytes == end.0 / segment_bytes
+            }),
+            [first, rest @ ..] => rest.iter().all(|other| other.before == first.before),
+        }
+    }
+}
+
 /// As a message says it.
 fn told(ancestor: Option<&Ancestor>) -> String {
     ancestor.map_or("nothing".to_owned(), |it| format!("timeline {} to {}", it.timeline, it.end))
@@ -363,16 +435,16 @@ pub(crate) fn contradiction(timeline: u32, parent: u32) -> Problem {
     Problem::of_file(ProblemKind::History, &name, expected, "other ancestors".to_owned())
 }
 
-/// Whether a history lacks the last digits that another has. Of thousands nearly all are whole, which the
-/// last ancestors tell.
+/// Whether a history lacks the last digits or lines that another has. Of thousands nearly all are whole,
+/// which the last ancestors tell.
 fn is_cut(own: &[Ancestor], whole: &[Ancestor]) -> bool {
-    let Some(((last, before), (end, others))) = own.split_last().zip(whole.split_last()) else {
-        return false;
-    };
-    last.end < end.end
-        && last.timeline == end.timeline
-        && is_beginning(last.end, end.end)
-        && before == others
+    let Some((last, before)) = own.split_last() else { return false };
+    let Some(same) = whole.get(before.len()) else { return false };
+    let lacks_lines = own.len() < whole.len() && last.end == same.end;
+    let lacks_digits = last.end < same.end && is_beginning(last.end, same.end);
+    last.timeline == same.timeline
+        && (lacks_lines || lacks_digits)
+        && whole.get(..before.len()) == Some(before)
 }
 
 /// Whether `cut` is written as `whole` is, without its last digits.
@@ -439,6 +511,11 @@ mod tests {
         histories.add(4, Ok("1\t0/D7"), "00000004.history");
         histories.mend_cut();
         assert_eq!(histories.problems().count(), 1, "4 leaves 1 elsewhere");
+        histories.add(5, Ok("1\t0/D770C8"), "00000005.history");
+        histories.add(6, Ok("1\t0/D770C8\n2\t0/20\n5\t0/30"), "00000006.history");
+        histories.mend_cut();
+        let last = histories.problems().last().map(|problem| problem.segment);
+        assert_eq!(last.as_deref(), Some("00000005.history"), "it lacks a line");
     }
 
     #[test]

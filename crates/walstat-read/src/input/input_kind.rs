@@ -69,21 +69,11 @@ impl Directories {
         self.all.len() - 1
     }
 
-    /// Adds the directories of other paths; the first of these paths is the `root`th of all `paths`. Returns
-    /// which index each of them has here. One that was met in paths of both belongs to the outermost.
-    pub fn extend(&mut self, root: usize, others: Directories, paths: &[String]) -> Vec<usize> {
-        let depth = |root: usize| paths.get(root).map(|path| Path::new(path).components().count());
-        let here = others.all.iter().map(|directory| {
-            let root = root.saturating_add(directory.root);
-            let index = self.index(root, &directory.path);
-            if let Some(here) =
-                self.all.get_mut(index).filter(|here| depth(root) < depth(here.root))
-            {
-                here.root = root;
-            }
-            index
-        });
-        let here = here.collect();
+    /// Adds the directories of other paths; the first of these paths is the `root`th of all. Returns which
+    /// index each of them has here.
+    pub fn extend(&mut self, root: usize, others: Directories) -> Vec<usize> {
+        let index = |it: &Directory| self.index(root.saturating_add(it.root), &it.path);
+        let here = others.all.iter().map(index).collect();
         for (path, told) in others.told {
             match told {
                 InputKind::PgWal => _ = self.told.insert(path, told),
@@ -91,6 +81,13 @@ impl Directories {
             }
         }
         here
+    }
+
+    /// Has each directory belong to another path that was asked for, if there is one for it.
+    pub fn belong_to(&mut self, root: impl Fn(&Path) -> Option<usize>) {
+        for directory in &mut self.all {
+            directory.root = root(&directory.path).unwrap_or(directory.root);
+        }
     }
 
     /// Takes note that a directory is a server's own: that wins over every other sign.

@@ -49,7 +49,11 @@ pub(super) fn with_standing(
 /// How a history is packed, if the tool of its suffix does not unpack that.
 pub(super) fn misnamed_history(file: &str, codec: Option<Codec>) -> Option<String> {
     let suffix = compression_suffix(file)?;
-    let tool = suffixes::of(suffix)?;
+    not_unpacked(codec, suffixes::of(suffix)?, suffix)
+}
+
+/// How a history is packed, if a tool does not unpack that. `suffix`: the tool's, as it is spelt.
+pub(super) fn not_unpacked(codec: Option<Codec>, tool: &Suffix, suffix: &str) -> Option<String> {
     let packed = match codec {
         Some(codec) if tool.unpacks.contains(&codec) => return None,
         Some(codec) => format!("text packed by {}", codec.name()),

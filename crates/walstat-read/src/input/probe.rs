@@ -157,8 +157,8 @@ fn probe_compressed(
 pub const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// The text of a small file.
-#[derive(Debug)]
-pub(crate) struct Text {
+#[derive(Debug, Clone)]
+pub struct Text {
     /// It, in whatever encoding.
     pub bytes: Vec<u8>,
     /// What the file is packed by.

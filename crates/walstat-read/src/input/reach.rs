@@ -61,14 +61,15 @@ impl<'f> Reach<'f> {
     }
 
     /// The directory of each path asked for that is its archive: the path itself if segments lie in it, else
-    /// the one with the most, and of several the one with the newest. None where an archiver put some.
+    /// the one with the most, and of several the one with the newest. None where archivers put as many.
     fn main_of_each_root(&self) -> BTreeMap<usize, usize> {
         let mut best: BTreeMap<usize, Rank> = BTreeMap::new();
-        let mut archivers = BTreeSet::new();
+        let mut archivers: BTreeMap<usize, usize> = BTreeMap::new();
         for (&directory, keys) in &self.keys {
             let Some((root, path)) = self.found.directories.place(directory) else { continue };
             if self.found.directories.is_archivers(directory) {
-                archivers.insert(root);
+                *archivers.entry(root).or_default() += keys.len();
+                continue;
             }
             if self.is_servers(directory) || self.found.is_in_stream(path) {
                 continue;
@@ -80,7 +81,9 @@ impl<'f> Reach<'f> {
             let best = best.entry(root).or_insert(rank);
             *best = rank.max(*best);
         }
-        let mains = best.into_iter().filter(|(root, _)| !archivers.contains(root));
+        let is_greater =
+            |root: usize, rank: &Rank| rank.segments > archivers.get(&root).copied().unwrap_or(0);
+        let mains = best.into_iter().filter(|(root, rank)| is_greater(*root, rank));
         mains.map(|(root, rank)| (root, rank.directory)).collect()
     }
 

@@ -9,13 +9,14 @@ use super::inherited::{STANDARD_INPUT, is_read_once};
 use super::label;
 use super::names::file_name;
 use super::names::{FileName, SegmentFile, backup_start};
-use super::probe::{FirstPage, NotWal, TEXT_BYTES_MAX, first_page};
+use super::probe::{FirstPage, NotWal, TEXT_BYTES_MAX, Text, first_page};
 use super::recognise::{Content, read_head, recognise};
 use super::storage;
 use super::tar::{Kind, Member, for_each_member};
 use super::unpacking::decoder;
 use links::{Links, READ_AS_MAX, Taken};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, Cursor, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ use std::path::{Path, PathBuf};
 pub enum Item<'a> {
     /// A segment, or a file with a segment's name.
     Segment(StreamSegment<'a>),
-    /// The history of a timeline: its text or why it cannot be read, and the file's name.
-    History(u32, io::Result<Vec<u8>>, String),
+    /// The history of a timeline.
+    History(StreamHistory),
     /// The history of a base backup, by its path in the tar: its text or why it cannot be read.
     BackupHistory(PathBuf, io::Result<Vec<u8>>),
     /// Something that was expected to be WAL and is not.
@@ -54,6 +55,20 @@ pub struct StreamSegment<'a> {
     pub first_page: Result<FirstPage, NotWal>,
     /// Its bytes, from the first one on. Not more than a segment has, if it has no name.
     pub bytes: &'a mut dyn Read,
+    /// Whether a member of this path came before in the same tar: `tar -x` leaves the last one.
+    pub is_again: bool,
+}
+
+/// The history of a timeline in a tar.
+pub struct StreamHistory {
+    /// The timeline that it is called after.
+    pub timeline: u32,
+    /// The path of the member.
+    pub path: PathBuf,
+    /// Its text, or why it cannot be read.
+    pub text: io::Result<Text>,
+    /// As that of [`StreamSegment`].
+    pub is_again: bool,
 }
 
 /// Takes an item; says whether more are wanted.
@@ -77,7 +92,7 @@ pub fn for_each_item(path: &Path, visit: &mut Visit<'_>) {
         }
         // What is wrong with the others was said the first time.
         let _ = walk_path(path, &mut links, &mut |item| match item {
-            Item::Segment(_) | Item::History(..) => visit(item),
+            Item::Segment(_) | Item::History(_) => visit(item),
             _ => ControlFlow::Continue(()),
         });
     }
@@ -132,8 +147,10 @@ fn members(
     visit: &mut Visit<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let mut flow = ControlFlow::Continue(());
+    let mut seen = BTreeSet::new();
     for_each_member(&mut reader, |member| {
-        flow = take_member(member, depth, links, visit)?;
+        let is_again = has_come(&member, &mut seen);
+        flow = take_member(member, is_again, depth, links, visit)?;
         Ok(flow)
     })?;
     // Reading on also checks the codec's last checksum, which comes after the end mark.
@@ -142,6 +159,17 @@ fn members(
         flow = visit(Item::Broken(name.to_owned(), error));
     }
     Ok(flow)
+}
+
+/// Whether a segment or a history of this path came before, and takes note of it.
+fn has_come(member: &Member<'_>, seen: &mut BTreeSet<PathBuf>) -> bool {
+    let is_wal = FileName::parse(&file_name(&member.path)) != FileName::Other;
+    is_wal && member.kind == Kind::File && !seen.insert(without_dots(&member.path))
+}
+
+/// A member's path without single dots: `./pg_wal` is `pg_wal`.
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
+    path.components().filter(|part| part.as_os_str() != ".").collect()
 }
 
 /// Reads to the end of what follows a tar, and says whether that is another one: a second tar written
@@ -160,6 +188,7 @@ fn another_follows(mut reader: impl Read) -> io::Result<bool> {
 
 fn take_member(
     member: Member<'_>,
+    is_again: bool,
     depth: usize,
     links: &mut Links,
     visit: &mut Visit<'_>,
@@ -191,29 +220,31 @@ fn take_member(
         FileName::Other if is_data(&member.path) => Ok(ControlFlow::Continue(())),
         FileName::Other if backup_start(&file).is_some() => {
             let text = decoded_text(member.bytes, &file, depth, label::MAX_BYTES);
-            Ok(visit(Item::BackupHistory(member.path, text)))
+            Ok(visit(Item::BackupHistory(member.path, text.map(|text| text.bytes))))
         }
         FileName::Other => Ok(visit(Item::Other(member.path))),
         FileName::History(timeline) => {
             let text = decoded_text(member.bytes, &file, depth, TEXT_BYTES_MAX);
-            Ok(visit(Item::History(timeline, text, file)))
+            let path = member.path;
+            Ok(visit(Item::History(StreamHistory { timeline, path, text, is_again })))
         }
-        FileName::Segment(name) => Ok(take_segment(member, &file, name, depth, visit)),
+        FileName::Segment(name) => Ok(take_segment(member, name, is_again, depth, visit)),
     }
 }
 
 /// A member that cannot be read does not stop the others from being read.
 fn take_segment(
     member: Member<'_>,
-    file: &str,
     name: SegmentFile,
+    is_again: bool,
     depth: usize,
     visit: &mut Visit<'_>,
 ) -> ControlFlow<()> {
-    let opened = decoded(member.bytes, file, depth).and_then(|(codec, mut reader)| {
-        let head = read_head(&mut reader)?;
-        Ok((codec, head, reader))
-    });
+    let opened =
+        decoded(member.bytes, &file_name(&member.path), depth).and_then(|(codec, mut reader)| {
+            let head = read_head(&mut reader)?;
+            Ok((codec, head, reader))
+        });
     let path = member.path;
     let name = Some(name);
     let (codec, head, reader) = match opened {
@@ -222,8 +253,9 @@ fn take_segment(
             let first_page = Err(NotWal::Io(error.to_string()));
             let mut bytes = Failing(Some(error));
             let (compressed, codec) = (true, None);
+            let bytes = &mut bytes;
             let segment =
-                StreamSegment { path, name, compressed, codec, first_page, bytes: &mut bytes };
+                StreamSegment { path, name, compressed, codec, first_page, bytes, is_again };
             return visit(Item::Segment(segment));
         }
     };
@@ -233,7 +265,8 @@ fn take_segment(
     };
     let compressed = codec.is_some();
     let bytes = &mut Cursor::new(head).chain(reader);
-    visit(Item::Segment(StreamSegment { path, name, compressed, codec, first_page, bytes }))
+    let segment = StreamSegment { path, name, compressed, codec, first_page, bytes, is_again };
+    visit(Item::Segment(segment))
 }
 
 /// A reader that fails with the error of a member that cannot be read.
@@ -274,11 +307,11 @@ fn is_data(path: &Path) -> bool {
 }
 
 /// The text of a member; or why it cannot be read.
-fn decoded_text(bytes: &mut dyn Read, name: &str, depth: usize, most: u64) -> io::Result<Vec<u8>> {
-    let (_, reader) = decoded(bytes, name, depth)?;
-    let mut text = Vec::new();
-    reader.take(most).read_to_end(&mut text)?;
-    Ok(text)
+fn decoded_text(bytes: &mut dyn Read, name: &str, depth: usize, most: u64) -> io::Result<Text> {
+    let (codec, reader) = decoded(bytes, name, depth)?;
+    let mut bytes = Vec::new();
+    reader.take(most).read_to_end(&mut bytes)?;
+    Ok(Text { bytes, codec })
 }
 
 /// The plain bytes of a member, and how it is compressed.
@@ -321,8 +354,9 @@ fn segments(
         let length = *length.get_or_insert(said);
         let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
         let path = PathBuf::from(name);
-        let (name, compressed, codec, bytes) = (None, false, None, &mut bytes);
-        let segment = StreamSegment { path, name, compressed, codec, first_page, bytes };
+        let (name, codec, bytes) = (None, None, &mut bytes);
+        let (compressed, is_again) = (false, false);
+        let segment = StreamSegment { path, name, compressed, codec, first_page, bytes, is_again };
         if visit(Item::Segment(segment)).is_break() {
             return Ok(ControlFlow::Break(()));
         }

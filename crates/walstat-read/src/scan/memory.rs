@@ -88,9 +88,16 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes note of the cluster; fails if it is of another one.
+    /// Takes note of the cluster; fails if it is of another one. Where no segment has its first page, nothing
+    /// tells; what was read of such segments is read again when others do.
     pub(super) fn belongs_to(&mut self, geometry: &Geometry) -> Result<(), InputError> {
         let found = (geometry.version.magic, geometry.long_header());
+        if geometry.system_identifier == 0 {
+            return Ok(());
+        }
+        if self.cluster.is_none() {
+            self.entries.clear();
+        }
         let known = self.cluster.get_or_insert(found);
         if *known == found {
             return Ok(());

@@ -22,6 +22,7 @@ use crate::input::piece::majority;
 use crate::input::probe::{FirstPage, NotWal, Probe};
 use crate::input::problem::Problem;
 use crate::input::source::{KeptBytes, Source};
+use crate::input::stream::without_dots;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ impl<O: Observe> Partial<O> {
     pub fn has_problems(&self) -> bool {
         let in_run = |passed: &PassedForm<O>| !passed.run.problems.is_empty();
         !self.problems.is_empty()
-            || self.histories.problems().next().is_some()
+            || self.histories.has_problems()
             || self.passed.values().any(in_run)
     }
 
@@ -193,7 +194,25 @@ impl<O: Observe> Partial<O> {
         agree(&partials)?;
         let mut joined = Partial::default();
         partials.into_iter().for_each(|partial| joined.add(partial));
+        joined.belong_to_outermost();
         Ok(joined)
+    }
+
+    /// Has everything belong to the outermost of the paths that it lies in: whoever reads in parts gives the
+    /// archive to one of them, or to the merge.
+    fn belong_to_outermost(&mut self) {
+        let mut roots: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        for (root, path) in self.paths.iter().enumerate() {
+            roots.entry(without_dots(Path::new(path))).or_insert(root);
+        }
+        let outermost = |path: &Path| {
+            let path = without_dots(path);
+            path.ancestors().filter_map(|above| roots.get(above)).last().copied()
+        };
+        self.directories.belong_to(outermost);
+        for stream in &mut self.streams {
+            stream.root = outermost(&stream.path).unwrap_or(stream.root);
+        }
     }
 
     fn first_pages(&self) -> impl Iterator<Item = &Result<FirstPage, NotWal>> {
@@ -203,7 +222,7 @@ impl<O: Observe> Partial<O> {
     fn add(&mut self, other: Partial<O>) {
         let (pieces, root) = (self.pieces.len(), self.paths.len());
         self.paths.extend(other.paths);
-        let directories = self.directories.extend(root, other.directories, &self.paths);
+        let directories = self.directories.extend(root, other.directories);
         self.pieces.extend(other.pieces.into_iter().map(|piece| PieceForm {
             directory: directories.get(piece.directory).copied().unwrap_or(usize::MAX),
             after: piece.after.map(|before| before.saturating_add(pieces)),

@@ -76,6 +76,7 @@ pub(crate) fn read_passed(
     let (mut tries, mut seen) = (0, None);
     let (plan, mut outcome) = loop {
         found.fail_if_given_up()?;
+        found.judge_plain_histories();
         reading.settle_histories(&mut found)?;
         let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
         if reading.correct_histories(&plan, &mut found) {
@@ -197,13 +198,14 @@ impl Reading<'_> {
         }
         // Which file is which segment does not depend on histories: one plan does for all of them.
         let plan = plan(found, place(found)?, self.wanted.timeline)?;
-        found.histories.mend_outvoted(&plan.files.keys().map(|(timeline, _)| *timeline).collect());
+        let bytes = u64::from(plan.geometry.segment_bytes);
+        let present = plan.files.keys().map(|(timeline, _)| *timeline).collect();
+        found.histories.mend_outvoted(&present, bytes);
         for (timeline, rivals) in rivals {
             let (_, best) = self.proven(&plan, timeline, rivals);
             found.histories.follow(timeline, best);
         }
         // Where a history contradicts that of a newer timeline, the records may tell which is wrong.
-        let bytes = u64::from(plan.geometry.segment_bytes);
         for (newer, timeline) in found.histories.contradicting() {
             let ancestors = |of| found.histories.ancestors(of).unwrap_or_default().to_vec();
             let (own, mut before) = (ancestors(timeline), ancestors(newer));
@@ -246,7 +248,7 @@ impl Reading<'_> {
             return false;
         }
         let verifier = self.verifier(plan.geometry, &[]);
-        let begins = verify::beginnings(plan, &verifier);
+        let begins = verify::beginnings(plan, &found.histories, &verifier);
         let is_settled = verify::settle_beginnings(plan, &mut found.histories, &begins);
         let wrong = verify::beginning_elsewhere(plan, &begins);
         let wrong = wrong.into_iter().filter(|(timeline, end)| {
@@ -283,6 +285,7 @@ impl Reading<'_> {
         let mut outcome = self.read_live(plan)?;
         let verifier = self.verifier(plan.geometry, &accepted_gaps);
         verify::blame_the_last(&mut outcome.problems, plan, &plan.lineage, &verifier);
+        verify::blame_the_fork(&mut outcome.problems, plan, &plan.lineage);
         outcome.add_problems(problems);
         outcome.holes.extend(holes);
         outcome.tell_what_lies_there(plan);

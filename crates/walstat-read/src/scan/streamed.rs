@@ -2,6 +2,8 @@
 //! the sizes that its own first page says. Which of them belong together is decided when all were read,
 //! as for files.
 
+mod members;
+
 use super::alone::{Alone, Passed, segment_of};
 use super::observe::Select;
 use super::observer::Observer;
@@ -13,14 +15,14 @@ use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 use crate::input::label;
 use crate::input::listed::look_into;
-use crate::input::names::FileName;
-use crate::input::names::file_name;
+use crate::input::names::{FileName, SegmentFile, file_name};
 use crate::input::packing;
 use crate::input::piece::geometry_of;
 use crate::input::probe::{NotWal, Probe};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::{KeptBytes, Source};
-use crate::input::stream::{Item, StreamSegment, for_each_item};
+use crate::input::stream::{Item, StreamSegment, for_each_item, without_dots};
+use members::Members;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::{ControlFlow, Range};
@@ -105,6 +107,7 @@ struct Collector<'a> {
     /// read on.
     last_was_bare: bool,
     unread: usize,
+    members: Members,
 }
 
 /// Whether segments come in the order of the WAL: with a limit those are wanted that come first in it.
@@ -148,6 +151,7 @@ pub fn pass(
         collector.stream = stream.clone();
         (collector.last, collector.last_was_bare) = (None, false);
         for_each_item(&stream.path, &mut |item| collector.take(item));
+        collector.end_stream();
     }
     let Collector { order, passed, stream, .. } = collector;
     let unordered = (order.is_done && order.is_lost).then_some(stream.path);
@@ -191,6 +195,7 @@ impl<'a> Collector<'a> {
             last: None,
             last_was_bare: false,
             unread: 0,
+            members: Members::default(),
         }
     }
 
@@ -220,6 +225,7 @@ impl<'a> Collector<'a> {
             compressed: piece.probe.compressed,
             codec: None,
             bytes: &mut bytes,
+            is_again: false,
         };
         match &segment.first_page {
             Err(_) => self.keep(index, segment.bytes),
@@ -235,13 +241,7 @@ impl<'a> Collector<'a> {
     fn take(&mut self, item: Item<'_>) -> ControlFlow<()> {
         match item {
             Item::Segment(segment) => return self.take_segment(segment),
-            Item::History(timeline, Ok(text), file) => {
-                self.found.histories.add(timeline, Ok(text), &file);
-            }
-            Item::History(timeline, Err(error), file) => {
-                self.progress.note_error(&self.stream.path, &error);
-                self.found.histories.add_unread(timeline, &error, &file);
-            }
+            Item::History(history) => self.members.take_history(history),
             Item::BackupHistory(path, text) => self.take_backup_history(&path, text),
             Item::NotWal(file, reason) => self.refuse(Path::new(&file), reason),
             Item::NoFile(path, kind) => match FileName::parse(&file_name(&path)) {
@@ -309,8 +309,7 @@ impl<'a> Collector<'a> {
     /// The directory of a member, below the stream that it came in.
     fn directory_of(&self, member: &Path) -> PathBuf {
         let inner = member.parent().unwrap_or_else(|| Path::new(""));
-        // Without single dots: `./pg_wal` is `pg_wal`.
-        let inner: PathBuf = inner.components().filter(|part| part.as_os_str() != ".").collect();
+        let inner = without_dots(inner);
         if inner.as_os_str().is_empty() {
             self.stream.path.clone()
         } else {
@@ -350,7 +349,7 @@ impl<'a> Collector<'a> {
             return ControlFlow::Break(());
         }
         self.last_was_bare = bare;
-        let index = self.add_piece(&item);
+        let index = self.add_member(&item);
         let before = self.last.replace(index);
         if let Some(piece) = self.found.pieces.get_mut(index).filter(|_| bare) {
             piece.after = before;
@@ -380,11 +379,7 @@ impl<'a> Collector<'a> {
             stamp: None,
             first_page: item.first_page.clone(),
         };
-        if let Some(name) = &item.name {
-            let misnamed =
-                packing::misnamed(&file_name(&item.path), name, item.codec, &item.first_page);
-            self.found.problems.extend(misnamed);
-        }
+        self.found.problems.extend(misnamed(item.name.as_ref(), &probe));
         let directory = self.directory_of(&item.path);
         self.found.add_piece(self.stream.root, &directory, item.name.clone(), probe)
     }
@@ -446,6 +441,12 @@ impl<'a> Collector<'a> {
         self.passed.insert(index, passed);
         if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
+
+/// The problem of a member that the tool of its suffix does not unpack.
+fn misnamed(name: Option<&SegmentFile>, probe: &Probe) -> Option<Problem> {
+    let file = file_name(probe.source.path());
+    packing::misnamed(&file, name?, probe.source.codec(), &probe.first_page)
 }
 
 /// All bytes of a reader, if there are at most `room`; zeros at the start do not count.

@@ -19,7 +19,7 @@ use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::{Branch, Lineage};
-pub(super) use forks::blame_the_last;
+pub(super) use forks::{blame_the_fork, blame_the_last};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -135,14 +135,19 @@ pub(super) struct Beginning {
     number: u64,
     /// Where its history says that it begins.
     told: Lsn,
-    /// The timeline that it leaves by its history.
-    parent: u32,
-    /// The timeline that it leaves, and where.
+    /// Whether it leaves another timeline than its history has it leave.
+    leaves_another: bool,
+    /// The timeline that it leaves, and where. It is called as its history calls it, if that agrees: the last
+    /// one there is that which was restored to, and recovery may have ended before that began.
     pub end: Ancestor,
 }
 
 /// Where timelines begin that have left another one.
-pub(super) fn beginnings(plan: &Plan, verifier: &Verifier<'_>) -> BTreeMap<u32, Beginning> {
+pub(super) fn beginnings(
+    plan: &Plan,
+    histories: &Histories,
+    verifier: &Verifier<'_>,
+) -> BTreeMap<u32, Beginning> {
     let all = plan.other_lineages.iter().chain([&plan.lineage]);
     let begins = |lineage: &Lineage| {
         let timeline = lineage.timeline();
@@ -150,7 +155,11 @@ pub(super) fn beginnings(plan: &Plan, verifier: &Verifier<'_>) -> BTreeMap<u32, 
         let own: Vec<Segment> = own.filter_map(|(_, files)| files.first()).cloned().collect();
         let (parent, number) = (lineage.parent()?, own.first()?.number);
         let (told, end) = (lineage.begin(), begin_in(&own, lineage, verifier)?);
-        Some((timeline, Beginning { number, told, parent, end }))
+        let leaves_another = parent != end.timeline;
+        let named = histories.ancestors(timeline).and_then(<[Ancestor]>::last);
+        let named = named.filter(|_| !leaves_another).map_or(end.timeline, |it| it.timeline);
+        let end = Ancestor { timeline: named, ..end };
+        Some((timeline, Beginning { number, told, leaves_another, end }))
     };
     all.filter_map(begins).collect()
 }
@@ -162,8 +171,7 @@ pub(super) fn beginning_elsewhere(
     beginnings: &BTreeMap<u32, Beginning>,
 ) -> Vec<(u32, Ancestor)> {
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let is_elsewhere =
-        |it: &Beginning| it.number != it.told.0 / bytes || it.parent != it.end.timeline;
+    let is_elsewhere = |it: &Beginning| it.number != it.told.0 / bytes || it.leaves_another;
     let elsewhere = beginnings.iter().filter(|(_, it)| is_elsewhere(it));
     elsewhere.map(|(timeline, it)| (*timeline, it.end)).collect()
 }
@@ -244,6 +252,7 @@ fn timeline(
     };
     let mut problems = outcome.problems;
     blame_the_last(&mut problems, plan, lineage, verifier);
+    blame_the_fork(&mut problems, plan, lineage);
     verified.problems.extend(problems.into_iter().filter(reaches));
     verified.holes.extend(outcome.holes);
 }

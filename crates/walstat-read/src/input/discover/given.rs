@@ -48,7 +48,6 @@ pub(super) fn look(
         within.append(&mut found.met);
         // Each time at least one more is learnt, and there are only so many.
         if within.len() == before {
-            found.settle_histories();
             return added.map(|()| found);
         }
     }

@@ -1,23 +1,29 @@
 //! Timeline histories among what is found: those that no server gets as they are packed, or at all.
 
 use super::{Found, directory_of};
+use crate::input::codec::Codec;
+use crate::input::history::{self, PlainHistory};
 use crate::input::layout::WALS;
 use crate::input::names::{FileName, compression_suffix, file_name};
+use crate::input::neighbours::is_asked_for;
 use crate::input::packing;
 use crate::input::piece::Piece;
 use crate::input::probe::Text;
 use crate::input::storage::{Kind, Metadata};
+use crate::input::suffixes::{self, Suffix};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Found {
-    /// Adds a history, unless its name does not say how it is packed: then no server can follow it.
-    pub(super) fn add_history(&mut self, timeline: u32, path: &Path, read: io::Result<Text>) {
+    /// Adds a history, unless the tool of its suffix does not unpack it: then no server can follow it.
+    pub(crate) fn add_history(&mut self, timeline: u32, path: &Path, read: io::Result<Text>) {
         let file = file_name(path);
         self.histories.note_file(timeline, path);
         match read {
-            Ok(Text { bytes, codec: Some(_) }) if compression_suffix(&file).is_none() => {
-                self.packed_histories.push((timeline, path.to_owned(), bytes));
+            Ok(Text { bytes, codec }) if compression_suffix(&file).is_none() => {
+                let path = PathBuf::from(path.to_string_lossy().into_owned());
+                let ancestors = history::parse(timeline, &bytes);
+                self.histories.add_plain(PlainHistory { timeline, path, ancestors, codec });
             }
             Ok(Text { bytes, codec }) => match packing::misnamed_history(&file, codec) {
                 Some(misnamed) => {
@@ -29,19 +35,31 @@ impl Found {
         }
     }
 
-    /// Judges histories that are packed under plain names. Where most segments beside them are too, the
-    /// `restore_command` unpacks them all; and Barman's `get-wal` looks at the content.
-    pub(super) fn settle_histories(&mut self) {
-        for (timeline, path, bytes) in std::mem::take(&mut self.packed_histories) {
-            let parent = directory_of(&path);
-            let beside = self.pieces.iter().filter(|piece| piece.path().parent() == Some(parent));
-            let plain = beside.filter(|piece| compression_suffix(&piece.file()).is_none());
-            let (packed, plain): (Vec<&Piece>, Vec<&Piece>) =
-                plain.partition(|piece| piece.probe.compressed);
-            let is_unpacked = packed.len() > plain.len() || file_name(parent) == WALS;
-            let found = "text that is packed, under a name without a suffix".to_owned();
-            let read = if is_unpacked { Ok(bytes) } else { Err(found) };
-            self.histories.add(timeline, read, &file_name(&path));
+    /// Judges histories under plain names, when all segments are known: the same `restore_command` fetches
+    /// those beside them, and copies all as they are, or unpacks all. Archivers with directories for groups
+    /// of segments look at the content.
+    pub fn judge_plain_histories(&mut self) {
+        for PlainHistory { timeline, path, ancestors, codec } in self.histories.take_plain() {
+            let (parent, file) = (directory_of(&path), file_name(&path));
+            let asked_for: Vec<&Piece> =
+                self.pieces.iter().filter(|piece| is_asked_for(piece)).collect();
+            let is_beside = |piece: &&Piece| piece.path().parent() == Some(parent);
+            let beside: Vec<&Piece> = asked_for.iter().copied().filter(is_beside).collect();
+            // Whoever keeps histories apart has one way for all of them.
+            let beside = if beside.is_empty() { asked_for } else { beside };
+            let is_looked_at = file_name(parent) == WALS
+                || beside.iter().any(|piece| self.directories.is_group(piece.directory));
+            let tool = tool_for(&beside).filter(|_| !is_looked_at);
+            let apart = tool.and_then(|tool| packing::not_unpacked(codec, tool, tool.usual));
+            if let Some(apart) = apart {
+                self.histories.add_unfetched(timeline, format!("only {file}: {apart}"));
+            } else if tool.is_none() && !is_looked_at && codec.is_some() {
+                let found = "text that is packed, under a name without a suffix".to_owned();
+                self.histories.add_parsed(timeline, Err(found), &file);
+            } else {
+                self.notes.extend(unpacked_among(&file, codec, &beside));
+                self.histories.add_parsed(timeline, ancestors, &file);
+            }
         }
         self.histories.mend_cut();
     }
@@ -54,4 +72,25 @@ impl Found {
         self.histories.add(timeline, found, &file_name(path));
         true
     }
+}
+
+/// The tool that unpacks the segments under plain names, if most of them are packed.
+fn tool_for(beside: &[&Piece]) -> Option<&'static Suffix> {
+    let plain = beside.iter().filter(|piece| compression_suffix(&piece.file()).is_none());
+    let codecs: Vec<Option<Codec>> = plain.map(|piece| piece.probe.source.codec()).collect();
+    let packed: Vec<Codec> = codecs.iter().copied().flatten().collect();
+    // Where there are as many of both, they are copied as they are.
+    let are_unpacked = packed.len() * 2 > codecs.len();
+    are_unpacked.then(|| suffixes::best_for(&packed)).flatten()
+}
+
+/// A note on a history that is not packed, beside segments most of which have the suffix of a compression.
+fn unpacked_among(file: &str, codec: Option<Codec>, beside: &[&Piece]) -> Option<String> {
+    let suffixes = beside.iter().filter_map(|piece| packing::usual_suffix(&piece.file()));
+    let suffixes: Vec<&str> = suffixes.collect();
+    let are_most = codec.is_none() && suffixes.len() * 2 > beside.len();
+    let suffix = suffixes.first().filter(|_| are_most)?;
+    Some(format!(
+        "{file} among files under .{suffix}: a restore_command has to fetch both kinds, and unpack one"
+    ))
 }

@@ -10,6 +10,7 @@ use crate::input::names::Standing;
 use crate::input::neighbours::{missing, name_of};
 use crate::input::placing::{Key, Placed};
 use crate::input::segment::Segment;
+use crate::input::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Suffixes of copies that are not finished, or were interrupted.
@@ -56,20 +57,26 @@ impl Aside {
 
     /// Tells of them: what the archive goes on with is missing, the rest is a note.
     pub(super) fn tell(self, plan: &mut Plan) {
-        let followed = plan.files.iter().filter(|(key, _)| plan.follows(key));
-        let whole = followed.filter(|(_, files)| files.iter().any(promises));
-        let newest = whole.map(|((_, number), _)| *number).max();
-        let goes_on = |plan: &Plan, (timeline, number): Key| {
-            let bytes = plan.geometry.segment_bytes;
-            let mut histories = plan.latest.iter().chain([&plan.lineage]);
-            self.is_all
-                || newest < Some(number)
-                    && histories.any(|lineage| lineage.of_file(number, bytes) == timeline)
+        let bytes = plan.geometry.segment_bytes;
+        let newest_of = |lineage: &Lineage| {
+            let followed = plan.files.iter().filter(|((timeline, number), files)| {
+                lineage.of_file(*number, bytes) == *timeline && files.iter().any(promises)
+            });
+            followed.map(|((_, number), _)| *number).max()
+        };
+        let lineages = plan.latest.iter().chain([&plan.lineage]);
+        let lineages: Vec<(Lineage, Option<u64>)> =
+            lineages.map(|lineage| (lineage.clone(), newest_of(lineage))).collect();
+        let goes_on = |(timeline, number): Key| {
+            let is_behind = |(lineage, newest): &(Lineage, Option<u64>)| {
+                *newest < Some(number) && lineage.of_file(number, bytes) == timeline
+            };
+            self.is_all || lineages.iter().any(is_behind)
         };
         let mut passed_over = Vec::new();
         for (key, file) in &self.files {
             let is_being_written = !self.is_all && is_being_written(&file.file());
-            if !goes_on(plan, *key) || is_being_written || file.taken_for == InputKind::PgWal {
+            if !goes_on(*key) || is_being_written || file.taken_for == InputKind::PgWal {
                 passed_over.push(file.file());
                 continue;
             }

@@ -4,9 +4,10 @@
 
 use super::Verifier;
 use crate::input::plan::Plan;
-use crate::input::problem::{Elsewhere, Problem};
+use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
@@ -35,6 +36,36 @@ pub(in crate::scan) fn blame_the_last(
             problem.segment = SegmentName::new(timeline, last, bytes).to_string();
             problem.lsn = Some(Lsn(last * u64::from(bytes)));
             problem.elsewhere = Some(Elsewhere::Begins { at, may_be_wrong: false });
+        }
+    }
+}
+
+/// No record that begins a timeline is longer: an end of recovery, or a shutdown checkpoint.
+const BEGIN_BYTES_MAX: u64 = 256;
+
+/// Moves problems of records that go on into a next segment, and stand where a timeline begins by `lineage`,
+/// to the file in which they begin: it has the older timeline's record there.
+pub(in crate::scan) fn blame_the_fork(problems: &mut [Problem], plan: &Plan, lineage: &Lineage) {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let forks: BTreeMap<Lsn, u32> =
+        lineage.spans().map(|(timeline, span)| (span.start, timeline)).collect();
+    for problem in problems {
+        let (Some(Elsewhere::Begins { at, .. })
+        | Some(Elsewhere::Apart { last: at, goes_on: true, .. })) = problem.elsewhere
+        else {
+            continue;
+        };
+        let Some(&timeline) = forks.get(&at) else { continue };
+        let number = at.0 / bytes;
+        let is_there = plan.files.contains_key(&(timeline, number));
+        if is_there && bytes - at.0 % bytes > BEGIN_BYTES_MAX {
+            let name = SegmentName::new(timeline, number, plan.geometry.segment_bytes);
+            problem.kind = ProblemKind::PageTimeline;
+            problem.segment = name.to_string();
+            problem.lsn = Some(at);
+            problem.elsewhere = None;
+            problem.expected = format!("the record with which timeline {timeline} begins");
+            problem.found = "a record that goes on in the next segment".to_owned();
         }
     }
 }
