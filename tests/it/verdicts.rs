@@ -39,6 +39,24 @@ fn archive<N: AsRef<str>>(files: &[(N, Vec<u8>)]) -> TempDir {
     directory
 }
 
+/// A tar of these files, in this order.
+fn tar_of<N: AsRef<str>, B: AsRef<[u8]>>(files: &[(N, B)]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let bytes = bytes.as_ref();
+        let mut header = tar::Header::new_ustar();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o600);
+        tar.append_data(&mut header, name.as_ref(), bytes).expect("a vector takes everything");
+    }
+    tar.into_inner().expect("a vector takes everything")
+}
+
+/// An archive of a tar of these files.
+fn in_tar<N: AsRef<str>>(files: &[(N, Vec<u8>)]) -> TempDir {
+    archive(&[("wal.tar", tar_of(files))])
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, bytes).expect("a vector takes everything");

@@ -1,7 +1,7 @@
 //! Archivers' own trees: what pgBackRest's `archive-get` or Barman's `get-wal` does not find, or hands out
 //! otherwise than it was, is not restored. Tried with pgBackRest 2.45 and Barman 3.4.
 
-use super::{NAMES, archive, check, gzip, is_green, is_noted, is_red, segment, told};
+use super::{NAMES, archive, check, gzip, in_tar, is_green, is_noted, is_red, segment, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
 use crate::support::fixtures::sample;
@@ -177,7 +177,10 @@ fn a_segment_where_barman_does_not_look_is_missing() {
         let directory = archive(&moved(wals(), 1, |_| place.clone()));
         is_red(what, directory.path(), "missing_segment", NAMES[1]);
         is_red(what, &directory.path().join("wals"), "missing_segment", NAMES[1]);
+        let tar = in_tar(&moved(wals(), 1, |_| place.clone()));
+        is_red(&format!("{what}, in a tar"), tar.path(), "missing_segment", NAMES[1]);
     }
+    is_green("as it should be, in a tar", in_tar(&wals()).path());
     for next in ["incoming", "streaming"] {
         let received = moved(wals(), 1, |_| format!("{next}/{}", NAMES[1]));
         is_green("it looks there, too", archive(&received).path());
@@ -202,7 +205,10 @@ fn a_segment_where_wal_g_does_not_look_is_missing() {
     for place in ["old", "wal_005_old", "wal_005/old", "wal_006", "basebackups_005", "."] {
         let directory = archive(&moved(stored.clone(), 1, |_| format!("{place}/{}", name(1))));
         is_red(place, directory.path(), "missing_segment", NAMES[1]);
+        let tar = in_tar(&moved(stored.clone(), 1, |_| format!("{place}/{}", name(1))));
+        is_red(&format!("{place}, in a tar"), tar.path(), "missing_segment", NAMES[1]);
     }
+    is_green("as it should be, in a tar", in_tar(&stored).path());
     let line = b"1\t0/780000\tno recovery target specified\n";
     let history = ("wal_005/00000002.history.lz4".to_owned(), lz4_frame(line));
     let directory = archive(&[&stored[..], &[history]].concat());

@@ -1,7 +1,9 @@
 //! How a file is packed is held against its name and its neighbours.
 
 use super::timelines::two_timelines;
-use super::{NAMES, archive, check, gzip, is_green, is_noted, is_red, put, segment, three, told};
+use super::{
+    NAMES, archive, check, gzip, is_green, is_noted, is_red, put, segment, tar_of, three, told,
+};
 use crate::support::wal::lz4_frame;
 use std::fs;
 use std::io::Read;
@@ -26,18 +28,6 @@ fn packed(suffix: &str, pack: Pack) -> Vec<(String, Vec<u8>)> {
     three().into_iter().map(pack).collect()
 }
 
-/// A tar of these files, in this order.
-fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut tar = tar::Builder::new(Vec::new());
-    for (name, bytes) in files {
-        let mut header = tar::Header::new_ustar();
-        header.set_size(bytes.len() as u64);
-        header.set_mode(0o600);
-        tar.append_data(&mut header, name, *bytes).expect("a vector takes everything");
-    }
-    tar.into_inner().expect("a vector takes everything")
-}
-
 /// `tar -r` adds a member that is there already, and `tar -x` leaves the last one.
 #[test]
 fn of_two_members_of_a_tar_with_one_path_the_last_one_is_read() {
@@ -48,7 +38,8 @@ fn of_two_members_of_a_tar_with_one_path_the_last_one_is_read() {
     let store = |order: [&[u8]; 2], last: (&str, &[u8])| {
         let [before, after] = order;
         let (one, again) = ((NAMES[1], before), (NAMES[1], after));
-        let tar = tar_of(&[(NAMES[0], &first), one, (NAMES[2], &third), again, last]);
+        let (first, third) = ((NAMES[0], first.as_slice()), (NAMES[2], third.as_slice()));
+        let tar = tar_of(&[first, one, third, again, last]);
         put(directory.path(), "wal.tar", &tar)
     };
     let none = ("other", [].as_slice());

@@ -2,15 +2,18 @@
 //! found, however much of it there is.
 
 use super::timelines::two_timelines;
-use super::{NAMES, archive, check, is_green, is_noted, is_red, put, segment, told};
+use super::{NAMES, archive, check, in_tar, is_green, is_noted, is_red, put, segment, told};
 use crate::support::{command, finish};
 use std::fs;
 use std::path::Path;
 
 /// An archive of the three segments, each in its directory.
 fn in_directories(places: [&str; 3]) -> tempfile::TempDir {
-    let files: Vec<_> = (0..3).map(|index| (place(places[index], index), segment(index))).collect();
-    archive(&files)
+    archive(&placed(places))
+}
+
+fn placed(places: [&str; 3]) -> Vec<(String, Vec<u8>)> {
+    (0..3).map(|index| (place(places[index], index), segment(index))).collect()
 }
 
 fn place(directory: &str, index: usize) -> String {
@@ -39,6 +42,10 @@ fn most_of_an_archive_in_a_subfolder_is_missing() {
     misses("beside the others", in_directories(["s1", "s2", "s2"]).path(), &[0]);
     misses("each in its own", in_directories(["a", "b", "c"]).path(), &[0, 1]);
     is_green("all in one", in_directories(["a", "a", "a"]).path());
+    // In a tar as well.
+    misses("beside the others", in_tar(&placed(["s1", "s2", "s2"])).path(), &[0]);
+    misses("below the others", in_tar(&placed(["s1", "s1/s2", "s1"])).path(), &[1]);
+    is_green("all in one", in_tar(&placed(["a", "a", "a"])).path());
 }
 
 /// Names of archivers' directories with fewer segments than the archive beside them.

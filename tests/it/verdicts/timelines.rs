@@ -439,3 +439,47 @@ fn a_file_with_the_older_timelines_record_at_the_fork_is_blamed_though_that_goes
         }
     }
 }
+
+/// All records of timeline 2 lie in a page that timeline 1 began, so that its header names that one.
+#[test]
+fn without_its_history_a_timeline_in_one_page_of_the_older_one_is_not_blamed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    first.switch();
+    store(&first, 0, folder);
+    let mut second = early.clone();
+    second.form.timeline = 2;
+    second.add(&Rec::begins(2, 1));
+    second.switch();
+    store(&second, early.at(), folder);
+    let third = promoted(&second, 2, 3);
+    store(&third, second.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    history(folder, 3, &[(1, early.at()), (2, second.at())]);
+    is_green("as it is", folder);
+    fs::remove_file(folder.join("00000002.history")).expect("removed");
+    is_red("without its history", folder, "missing_history", "00000002.history");
+}
+
+/// Nothing can be found there.
+#[test]
+fn where_the_first_segment_is_empty_and_the_one_before_lost_the_history_is_not_blamed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    two_timelines(folder);
+    let [before, begin] = [6, 7].map(|number| format!("0000000{}{number:016X}", number - 5));
+    for bytes in [0, 5000] {
+        let whole = fs::read(folder.join(&begin)).expect("a segment");
+        put(folder, &begin, &whole[..bytes]);
+        is_red("cut", folder, "truncated", &begin);
+        let lost = fs::read(folder.join(&before)).expect("a segment");
+        fs::remove_file(folder.join(&before)).expect("removed");
+        let expected = [("missing_segment", &before), ("truncated", &begin)];
+        let expected = expected.map(|(kind, file)| (kind.to_owned(), file.clone()));
+        assert_eq!(told_of(folder), expected, "cut to {bytes}, and one lost");
+        put(folder, &before, &lost);
+        put(folder, &begin, &whole);
+    }
+}

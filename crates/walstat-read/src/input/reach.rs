@@ -11,6 +11,7 @@ use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Problem, ProblemKind};
 use super::storage;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use walstat_format::page::Geometry;
@@ -19,14 +20,17 @@ use walstat_format::segment::SegmentName;
 /// Timeline and number of a segment.
 type Key = (u32, u64);
 
+/// What an archive is looked for in: a path that was asked for, or one of the tars in it, by their indexes.
+type Whole = (usize, Option<usize>);
+
 /// Which directories a `restore_command` looks into.
 #[derive(Debug)]
 pub(super) struct Reach<'f> {
     found: &'f Found,
     /// The segments of each directory, by its index.
     keys: BTreeMap<usize, BTreeSet<Key>>,
-    /// The archive in each of the paths asked for.
-    mains: BTreeMap<usize, usize>,
+    /// The archive in each of the paths asked for, and in each tar.
+    mains: BTreeMap<Whole, usize>,
     /// Directories out of reach, each with the one that is looked into in its place.
     instead: BTreeMap<usize, usize>,
 }
@@ -50,7 +54,7 @@ impl<'f> Reach<'f> {
             keys.entry(piece.directory).or_default().insert(key);
         }
         let mut reach = Reach { found, keys, mains: BTreeMap::new(), instead: BTreeMap::new() };
-        reach.mains = reach.main_of_each_root();
+        reach.mains = reach.main_of_each();
         let instead = reach.keys.keys().filter_map(|&directory| {
             let is_above = |other: &&usize| reach.is_above(**other, directory);
             let above = || reach.keys.keys().find(is_above).copied();
@@ -60,42 +64,60 @@ impl<'f> Reach<'f> {
         reach
     }
 
-    /// The directory of each path asked for that is its archive: the path itself if segments lie in it, else
-    /// the one with the most, and of several the one with the newest. None where archivers put as many.
-    fn main_of_each_root(&self) -> BTreeMap<usize, usize> {
-        let mut best: BTreeMap<usize, Rank> = BTreeMap::new();
-        let mut archivers: BTreeMap<usize, usize> = BTreeMap::new();
+    /// The path asked for, or the tar, that a directory lies in.
+    fn whole_of(&self, directory: usize) -> Option<Whole> {
+        let (root, path) = self.found.directories.place(directory)?;
+        Some((root, self.found.streams.iter().position(|stream| path.starts_with(&stream.path))))
+    }
+
+    /// Its own path.
+    fn path_of(&self, (root, stream): Whole) -> Option<Cow<'_, Path>> {
+        match stream {
+            Some(stream) => Some(Cow::Borrowed(&*self.found.streams.get(stream)?.path)),
+            None => Some(storage::on_disk(self.found.paths.get(root)?)),
+        }
+    }
+
+    /// The directory in each path asked for, and in each tar, that is its archive: the path itself if segments
+    /// lie in it, else the one with the most, and of several the one with the newest. None where archivers put
+    /// as many.
+    fn main_of_each(&self) -> BTreeMap<Whole, usize> {
+        let mut best: BTreeMap<Whole, Rank> = BTreeMap::new();
+        let mut archivers: BTreeMap<Whole, usize> = BTreeMap::new();
         for (&directory, keys) in &self.keys {
-            let Some((root, path)) = self.found.directories.place(directory) else { continue };
+            let Some(whole) = self.whole_of(directory) else { continue };
             if self.found.directories.is_archivers(directory) {
-                *archivers.entry(root).or_default() += keys.len();
+                *archivers.entry(whole).or_default() += keys.len();
                 continue;
             }
-            if self.is_servers(directory) || self.found.is_in_stream(path) {
+            if self.is_servers(directory) {
                 continue;
             }
-            let given = self.found.paths.get(root);
-            let is_given = given.is_some_and(|given| *storage::on_disk(given) == *path);
+            let path = self.found.directories.place(directory).map(|(_, path)| path);
+            let is_given = self.path_of(whole).as_deref() == path;
             let newest = keys.iter().map(|(timeline, number)| (*number, *timeline)).max();
             let rank = Rank { is_given, segments: keys.len(), newest, directory };
-            let best = best.entry(root).or_insert(rank);
+            let best = best.entry(whole).or_insert(rank);
             *best = rank.max(*best);
         }
-        let is_greater =
-            |root: usize, rank: &Rank| rank.segments > archivers.get(&root).copied().unwrap_or(0);
-        let mains = best.into_iter().filter(|(root, rank)| is_greater(*root, rank));
-        mains.map(|(root, rank)| (root, rank.directory)).collect()
+        let theirs = |whole: &Whole| archivers.get(whole).copied().unwrap_or(0);
+        let mains = best.into_iter().filter(|(whole, rank)| rank.segments > theirs(whole));
+        mains.map(|(whole, rank)| (whole, rank.directory)).collect()
     }
 
     /// The archive that is looked into, if that is another directory.
     fn instead_of(&self, directory: usize) -> Option<usize> {
         let (root, own) = self.found.directories.place(directory)?;
-        let main = *self.mains.get(&root)?;
-        let (_, path) = self.found.directories.place(main)?;
-        // A tar elsewhere may be a base backup's.
-        let is_judged = !self.found.is_in_stream(own) || own.starts_with(path);
-        let is_other = main != directory && is_judged && !self.is_servers(directory);
-        (is_other && !self.poses_as_segment(own)).then_some(main)
+        let whole = self.whole_of(directory)?;
+        let within = self.mains.get(&whole).copied().filter(|main| *main != directory);
+        // A tar below the archive; one elsewhere may be a base backup's.
+        let around = || {
+            let main = *self.mains.get(&(root, None)).filter(|_| whole.1.is_some())?;
+            let (_, path) = self.found.directories.place(main)?;
+            own.starts_with(path).then_some(main)
+        };
+        let main = within.or_else(around)?;
+        (!self.is_servers(directory) && !self.poses_as_segment(own)).then_some(main)
     }
 
     /// Whether `other` is a directory above `directory`, on disk or in a tar, that holds more segments.
@@ -158,8 +180,8 @@ impl<'f> Reach<'f> {
         let looked_into = asked_for().filter(|it| !self.instead.contains_key(&it.directory));
         let looked_into: BTreeSet<&Path> =
             looked_into.filter_map(|piece| piece.path().parent()).collect();
-        let with_main: Vec<&PathBuf> =
-            self.mains.keys().filter_map(|root| self.found.paths.get(*root)).collect();
+        let with_main: Vec<Cow<'_, Path>> =
+            self.mains.keys().filter_map(|whole| self.path_of(*whole)).collect();
         let is_within_reach = |path: &PathBuf| {
             let packing = usual_suffix(&file_name(path));
             let parent = path.parent().unwrap_or(path);
@@ -180,13 +202,14 @@ impl<'f> Reach<'f> {
     /// all serve.
     pub(super) fn notes(&self) -> Option<String> {
         let keys = |directory: &usize| self.keys.get(directory).cloned().unwrap_or_default();
-        let all: BTreeSet<Key> = self.mains.values().flat_map(keys).collect();
+        let mains = self.mains.iter().filter(|((_, stream), _)| stream.is_none());
+        let directories: BTreeSet<usize> = mains.map(|(_, directory)| *directory).collect();
+        let all: BTreeSet<Key> = directories.iter().flat_map(keys).collect();
         let is_archive = |directory: &usize| {
             let told = self.found.taken_for;
             told.unwrap_or_else(|| self.found.directories.taken_for(*directory))
                 == InputKind::Archive
         };
-        let directories: BTreeSet<usize> = self.mains.values().copied().collect();
         let one_serves = directories.iter().any(|directory| keys(directory) == all);
         if one_serves || !directories.iter().any(is_archive) {
             return None;

@@ -89,18 +89,22 @@ impl<'f> Repositories<'f> {
         within.map(|(tree, archiver)| (tree.as_path(), *archiver))
     }
 
-    /// The tree that a file lies beside, below the same path: that archiver keeps there what servers ask it
-    /// for. Nearest is the one with the longest way in common. A tar may be a base backup's.
+    /// The tree that a file lies beside, below the same path or in the same tar: that archiver keeps there
+    /// what servers ask it for. Nearest is the one with the longest way in common.
     fn beside(&self, path: &Path) -> Option<(&Path, Archiver)> {
         let is_servers =
             || path.ancestors().any(|above| SERVER_DIRECTORIES.contains(&&*file_name(above)));
-        if self.trees.is_empty() || is_servers() || self.found.is_in_stream(path) {
+        if self.trees.is_empty() || is_servers() {
             return None;
         }
         let directory = path.parent()?;
+        // A tar may be a base backup's, whatever lies beside it.
+        let streams = self.found.streams.iter().map(|stream| Cow::Borrowed(&*stream.path));
+        let stream = streams.filter(|stream| path.starts_with(stream)).next();
         let roots = self.found.paths.iter().map(|given| on_disk(given));
         let outermost = |root: &Cow<'_, Path>| root.as_os_str().len();
-        let root = roots.filter(|root| path.starts_with(root)).min_by_key(outermost)?;
+        let given = || roots.filter(|root| path.starts_with(root)).min_by_key(outermost);
+        let root = stream.or_else(given)?;
         let segments = self.named.get(directory).copied().unwrap_or(0);
         let is_one = |tree: &Path| {
             tree.starts_with(&root)

@@ -351,8 +351,9 @@ fn begins_there(
 ) -> Result<bool, Problem> {
     let Branch { child, parent, at, .. } = *branch;
     let number = at.0 / u64::from(plan.geometry.segment_bytes);
-    let lineage = lineage.filter(|_| file(plan, child, number).is_some());
-    let Some(lineage) = lineage else { return Ok(false) };
+    let (Some(lineage), Some(own)) = (lineage, file(plan, child, number)) else {
+        return Ok(false);
+    };
     // The record may begin or end in a neighbour.
     let around = [number.checked_sub(1), Some(number), number.checked_add(1)];
     let around = around.into_iter().flatten();
@@ -361,14 +362,21 @@ fn begins_there(
         .collect();
     let outcome = verifier.read(&segments, lineage);
     // Damage at this place is reported as such, and WAL that ends before it says nothing.
-    let covered = outcome.problems.iter().any(|problem| problem.touches(at));
+    let is_cut_before = |problem: &Problem| {
+        problem.kind == ProblemKind::Truncated
+            && problem.segment == own.file()
+            && problem.lsn.is_some_and(|lsn| lsn <= at)
+    };
+    let mut problems = outcome.problems.iter();
+    let covered = problems.any(|problem| problem.touches(at) || is_cut_before(problem));
     // At the first byte of a page its header comes first.
     let first = plan.geometry.first_byte(at);
     if covered || outcome.observer.has_lost(first) || outcome.ending.lsn <= first {
         return Ok(false);
     }
-    if let Some(segment) = file(plan, child, number)
-        && let Some(problem) = never_begins(&segment, lineage, verifier)
+    // Its own history may be missing.
+    if lineage.begin() == at
+        && let Some(problem) = never_begins(&own, lineage, verifier)
     {
         return Err(problem);
     }
