@@ -78,9 +78,9 @@ impl<'f> Reach<'f> {
         }
     }
 
-    /// The directory in each path asked for, and in each tar, that is its archive: the path itself if segments
-    /// lie in it, else the one with the most, and of several the one with the newest. None where archivers put
-    /// as many.
+    /// The directory in each path asked for, and in each tar, that is its archive: the path itself if
+    /// segments lie in it, else the one with the most, and of several the one with the newest. None where
+    /// archivers put as many.
     fn main_of_each(&self) -> BTreeMap<Whole, usize> {
         let mut best: BTreeMap<Whole, Rank> = BTreeMap::new();
         let mut archivers: BTreeMap<Whole, usize> = BTreeMap::new();

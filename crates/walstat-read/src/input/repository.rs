@@ -99,8 +99,8 @@ impl<'f> Repositories<'f> {
         }
         let directory = path.parent()?;
         // A tar may be a base backup's, whatever lies beside it.
-        let streams = self.found.streams.iter().map(|stream| Cow::Borrowed(&*stream.path));
-        let stream = streams.filter(|stream| path.starts_with(stream)).next();
+        let mut streams = self.found.streams.iter().map(|stream| Cow::Borrowed(&*stream.path));
+        let stream = streams.find(|stream| path.starts_with(stream));
         let roots = self.found.paths.iter().map(|given| on_disk(given));
         let outermost = |root: &Cow<'_, Path>| root.as_os_str().len();
         let given = || roots.filter(|root| path.starts_with(root)).min_by_key(outermost);

@@ -362,13 +362,12 @@ fn begins_there(
         .collect();
     let outcome = verifier.read(&segments, lineage);
     // Damage at this place is reported as such, and WAL that ends before it says nothing.
-    let is_cut_before = |problem: &Problem| {
-        problem.kind == ProblemKind::Truncated
-            && problem.segment == own.file()
-            && problem.lsn.is_some_and(|lsn| lsn <= at)
+    // Nor does a file that is cut, or is another one, from somewhere before it on.
+    let is_broken_before = |problem: &Problem| {
+        problem.segment == own.file() && problem.lsn.is_some_and(|lsn| lsn <= at)
     };
     let mut problems = outcome.problems.iter();
-    let covered = problems.any(|problem| problem.touches(at) || is_cut_before(problem));
+    let covered = problems.any(|problem| problem.touches(at) || is_broken_before(problem));
     // At the first byte of a page its header comes first.
     let first = plan.geometry.first_byte(at);
     if covered || outcome.observer.has_lost(first) || outcome.ending.lsn <= first {
