@@ -510,3 +510,25 @@ fn the_oldest_timelines_file_under_the_newest_ones_name_is_blamed_alone() {
     let told = told_of(folder);
     assert!(told.iter().all(|(_, file)| *file == name(3)) && !told.is_empty(), "{told:?}");
 }
+
+/// The next segment is of the newer timeline.
+#[test]
+fn a_partial_left_over_where_a_timeline_ends_is_part_of_an_accepted_gap() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    let early = timeline_1(4, false);
+    store(&early, 0, folder);
+    store(&promoted(&early, 1, 2), early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    is_green("as it is", folder);
+    let last = early.at() / SEGMENT - 1;
+    let name = format!("00000001{last:016X}");
+    let gap = format!("0/{:X}..0/{:X}", last * SEGMENT, early.at());
+    let accept = ["--as", "archive", "--accept-gap", &gap, "--because", "lost"];
+    let whole = fs::read(folder.join(&name)).expect("a segment");
+    fs::remove_file(folder.join(&name)).expect("removed");
+    check(&accept, folder).exits(0);
+    put(folder, &format!("{name}.partial"), &whole);
+    check(&accept, folder).exits(0);
+    check(&["--as", "archive"], folder).exits(4);
+}

@@ -304,8 +304,9 @@ fn changed_stored(verb: &str, words: &[&str], mut stored: Vec<u8>) -> Option<Vec
         }
         "stored-short" => stored.truncate(stored.len() - 1),
         "stored-flip" => {
+            // One byte alone may change nothing: in a row of zeros, another distance finds the same.
             let half = stored.len() / 2;
-            stored[half] ^= 1;
+            stored[half..half + 8].iter_mut().for_each(|byte| *byte ^= 1);
         }
         "stored-zeros" => stored.extend(vec![0; words[0].parse().expect("a number")]),
         "stored-text" => stored.extend(b"something else"),

@@ -320,12 +320,21 @@ impl Plan {
     fn leave_out_partial(&mut self) {
         let bytes = u64::from(self.geometry.segment_bytes);
         let is_whole = |files: &Vec<Segment>| files.iter().any(Segment::claims_whole_segment);
+        // The newest whole segment of each timeline.
+        let whole = self.files.iter().filter(|(_, files)| is_whole(files));
+        let newest: BTreeMap<u32, u64> = whole.map(|(key, _)| *key).collect();
+        let goes_on = |timeline: u32, number: u64| {
+            newest.iter().any(|(later, newest)| {
+                let descends = |lineage: &Lineage| lineage.has(timeline);
+                let is_of_it = *later == timeline || self.lineage_of(*later).is_some_and(descends);
+                *newest > number && is_of_it
+            })
+        };
         let is_left_over = |((timeline, number), files): &(&Key, &Vec<Segment>)| {
             let start = Lsn(number.saturating_mul(bytes));
-            let later = (*timeline, number.saturating_add(1))..=(*timeline, u64::MAX);
             self.accepted_gaps.iter().any(|gap| gap.contains(&start))
                 && files.iter().all(|file| file.named && !file.claims_whole_segment())
-                && self.files.range(later).any(|(_, files)| is_whole(files))
+                && goes_on(*timeline, *number)
         };
         let left_over = self.files.iter().filter(is_left_over);
         let left_over: BTreeSet<Key> = left_over.map(|(key, _)| *key).collect();
