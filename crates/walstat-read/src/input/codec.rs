@@ -33,7 +33,7 @@ use std::io::{self, BufRead, BufReader, Read};
 const INPUT_BUFFER: usize = 128 << 10;
 
 /// A compression that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Codec {
     /// RFC 1952; several members, zeros after the last one.
     Gzip,

@@ -24,7 +24,7 @@ pub struct Histories {
     /// Histories that cannot be read, or hold nothing.
     problems: Vec<Problem>,
     /// Those under names that do not say how they are packed, until it is known what lies beside them.
-    plain: Vec<PlainHistory>,
+    plain: BTreeSet<PlainHistory>,
     /// Of several, the one that is followed; without it the first.
     #[serde(skip)]
     followed: BTreeMap<u32, Vec<Ancestor>>,
@@ -37,7 +37,7 @@ pub struct Histories {
 }
 
 /// A history under a name without a suffix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct PlainHistory {
     /// The timeline that it is called after.
     pub timeline: u32,
@@ -125,13 +125,13 @@ impl Histories {
 
     /// Keeps one under a plain name until it is known what lies beside it.
     pub(crate) fn add_plain(&mut self, history: PlainHistory) {
-        if history.timeline > OLDEST && !self.plain.contains(&history) {
-            self.plain.push(history);
+        if history.timeline > OLDEST {
+            self.plain.insert(history);
         }
     }
 
     /// Those that were kept.
-    pub(crate) fn take_plain(&mut self) -> Vec<PlainHistory> {
+    pub(crate) fn take_plain(&mut self) -> BTreeSet<PlainHistory> {
         std::mem::take(&mut self.plain)
     }
 
@@ -157,7 +157,7 @@ impl Histories {
     pub fn extend(&mut self, others: Histories) {
         self.named.extend(others.named);
         others.problems.into_iter().for_each(|problem| self.complain(problem));
-        others.plain.into_iter().for_each(|history| self.add_plain(history));
+        self.plain.extend(others.plain);
         for (timeline, files) in others.files {
             self.files.entry(timeline).or_default().extend(files);
         }

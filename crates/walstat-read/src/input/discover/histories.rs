@@ -11,6 +11,7 @@ use crate::input::piece::Piece;
 use crate::input::probe::Text;
 use crate::input::storage::{Kind, Metadata};
 use crate::input::suffixes::{self, Suffix};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,17 +40,30 @@ impl Found {
     /// those beside them, and copies all as they are, or unpacks all. Archivers with directories for groups
     /// of segments look at the content.
     pub fn judge_plain_histories(&mut self) {
-        for PlainHistory { timeline, path, ancestors, codec } in self.histories.take_plain() {
-            let (parent, file) = (directory_of(&path), file_name(&path));
-            let asked_for: Vec<&Piece> =
-                self.pieces.iter().filter(|piece| is_asked_for(piece)).collect();
-            let is_beside = |piece: &&Piece| piece.path().parent() == Some(parent);
-            let beside: Vec<&Piece> = asked_for.iter().copied().filter(is_beside).collect();
-            // Whoever keeps histories apart has one way for all of them.
-            let beside = if beside.is_empty() { asked_for } else { beside };
-            let is_looked_at = file_name(parent) == WALS
-                || beside.iter().any(|piece| self.directories.is_group(piece.directory));
-            let tool = tool_for(&beside).filter(|_| !is_looked_at);
+        let mut directories: BTreeMap<PathBuf, Vec<PlainHistory>> = BTreeMap::new();
+        for history in self.histories.take_plain() {
+            let parent = directory_of(&history.path).to_owned();
+            directories.entry(parent).or_default().push(history);
+        }
+        for (directory, histories) in directories {
+            self.judge_beside(&directory, histories);
+        }
+        self.histories.mend_cut();
+    }
+
+    /// The same of those in one directory.
+    fn judge_beside(&mut self, directory: &Path, histories: Vec<PlainHistory>) {
+        let asked_for = || self.pieces.iter().filter(|piece| is_asked_for(piece));
+        let is_beside = |piece: &&Piece| piece.path().parent() == Some(directory);
+        let beside: Vec<&Piece> = asked_for().filter(is_beside).collect();
+        // Whoever keeps histories apart has one way for all of them.
+        let beside = if beside.is_empty() { asked_for().collect() } else { beside };
+        let is_looked_at = file_name(directory) == WALS
+            || beside.iter().any(|piece| self.directories.is_group(piece.directory));
+        let tool = tool_for(&beside).filter(|_| !is_looked_at);
+        let suffix = suffix_of_most(&beside);
+        for PlainHistory { timeline, path, ancestors, codec } in histories {
+            let file = file_name(&path);
             let apart = tool.and_then(|tool| packing::not_unpacked(codec, tool, tool.usual));
             if let Some(apart) = apart {
                 self.histories.add_unfetched(timeline, format!("only {file}: {apart}"));
@@ -57,11 +71,16 @@ impl Found {
                 let found = "text that is packed, under a name without a suffix".to_owned();
                 self.histories.add_parsed(timeline, Err(found), &file);
             } else {
-                self.notes.extend(unpacked_among(&file, codec, &beside));
+                // pg_receivewal packs segments alone.
+                self.notes.extend(suffix.filter(|_| codec.is_none()).map(|suffix| {
+                    format!(
+                        "{file} among files under .{suffix}: a restore_command has to fetch both kinds, and \
+                         unpack one"
+                    )
+                }));
                 self.histories.add_parsed(timeline, ancestors, &file);
             }
         }
-        self.histories.mend_cut();
     }
 
     /// Reports what has the name of a history and is no file; whether it is that.
@@ -84,13 +103,9 @@ fn tool_for(beside: &[&Piece]) -> Option<&'static Suffix> {
     are_unpacked.then(|| suffixes::best_for(&packed)).flatten()
 }
 
-/// A note on a history that is not packed, beside segments most of which have the suffix of a compression.
-fn unpacked_among(file: &str, codec: Option<Codec>, beside: &[&Piece]) -> Option<String> {
+/// The suffix of a compression that most segments have.
+fn suffix_of_most(beside: &[&Piece]) -> Option<&'static str> {
     let suffixes = beside.iter().filter_map(|piece| packing::usual_suffix(&piece.file()));
     let suffixes: Vec<&str> = suffixes.collect();
-    let are_most = codec.is_none() && suffixes.len() * 2 > beside.len();
-    let suffix = suffixes.first().filter(|_| are_most)?;
-    Some(format!(
-        "{file} among files under .{suffix}: a restore_command has to fetch both kinds, and unpack one"
-    ))
+    suffixes.first().copied().filter(|_| suffixes.len() * 2 > beside.len())
 }

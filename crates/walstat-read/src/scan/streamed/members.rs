@@ -53,9 +53,10 @@ impl Collector<'_> {
                 self.counted -= passed.run.counted + u64::from(passed.run.open.is_some());
             }
             let replaced = self.found.pieces.swap_remove(index);
-            let told = misnamed(replaced.name.as_ref(), &replaced.probe);
             let problems = &mut self.found.problems;
-            if let Some(told) = problems.iter().position(|it| Some(it) == told.as_ref()) {
+            let told = misnamed(replaced.name.as_ref(), &replaced.probe);
+            let told = told.and_then(|told| problems.iter().position(|it| *it == told));
+            if let Some(told) = told {
                 problems.remove(told);
             }
         }
