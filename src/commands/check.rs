@@ -168,7 +168,7 @@ fn read_and_judge(
     let (plan, accepted) = (gathered.plan.clone(), gathered.scanned.holes.accepted.clone());
     // A backup is not restored across a gap, whoever accepts it.
     let problems = [&gathered.scanned.problems[..], &accepted].concat();
-    let end = gathered.scanned.ending.lsn;
+    let end = gathered.scanned.ending;
     let RestoreInput { backups, replay_points: reach, .. } = gathered.restore.clone();
     let replacing = gathered.scanned.claims.replacing().to_vec();
     let mut draft = assemble(gathered, &request, &ReportOptions::default());

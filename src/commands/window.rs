@@ -157,7 +157,7 @@ fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)
     let Read { plan, scanned, .. } = read;
     let (_, (RestoreInput { backups, replay_points: reach, .. }, noted)) = &scanned.observer;
     let (problems, replacing) = (&scanned.problems, scanned.claims.replacing());
-    let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending.lsn };
+    let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending };
     let (first, ending) = (scanned.first, scanned.ending.kind);
     window(&Question { wal, first, ending, noted, labels, target })
 }

@@ -115,7 +115,7 @@ fn view(table: RecordTable) -> View {
     let start = Lsn(16 << 20);
     let outcome = Outcome {
         input_bytes: bytes,
-        ending: Ending { kind: EndingKind::Complete, lsn: Lsn(start.0 + bytes) },
+        ending: Ending::at(EndingKind::Complete, Lsn(start.0 + bytes)),
         first: Some(start),
         ..Outcome::new(start, (table, Clock::default()))
     };

@@ -31,6 +31,7 @@ use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem};
 use walstat_read::input::segment::Segment;
 use walstat_read::scan::claims::Replacing;
+use walstat_read::scan::ending::Ending;
 pub(crate) use wrong_size::wrong_size;
 
 /// What the WAL has to offer.
@@ -47,7 +48,7 @@ pub struct Wal<'a> {
     /// Records that replace torn ones.
     pub replacing: &'a [Replacing],
     /// Where the WAL ends.
-    pub end: Lsn,
+    pub end: Ending,
 }
 
 /// Judges whether `backup` can be restored.
@@ -213,8 +214,8 @@ fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
             "not restorable: the WAL begins at {first}, the backup needs it from {start}"
         ));
     }
-    if wal.end <= start {
-        let end = wal.end;
+    if wal.end.lsn <= start {
+        let end = wal.end.lsn;
         return Err(format!("not restorable: the WAL ends at {end}, before the backup's {start}"));
     }
     let number = start.0 / u64::from(wal.plan.geometry.segment_bytes);
@@ -267,10 +268,10 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         return Ok(());
     }
     let Ok(found) = found else {
-        if wal.end <= lsn {
+        if wal.end.lsn <= lsn {
             return Err(format!(
                 "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",
-                wal.end
+                wal.end.lsn
             ));
         }
         let other = if label.timeline == wal.plan.timeline {
@@ -321,8 +322,8 @@ pub(crate) struct Reached<'p> {
 /// start, or before the first segment that no server asks for.
 pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
     let segment = u64::from(wal.plan.geometry.segment_bytes);
-    // Of what lies behind the segment after the end, nothing is asked for.
-    let asked = Lsn(wal.end.0.checked_next_multiple_of(segment).unwrap_or(u64::MAX));
+    // Of what lies behind the segment after the place where the end is seen, nothing is asked for.
+    let asked = Lsn(wal.end.seen_at.0.checked_next_multiple_of(segment).unwrap_or(u64::MAX));
     let broken =
         wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
     let broken = broken.filter(|(limit, _)| *limit <= asked).min_by_key(|(limit, _)| *limit);
@@ -377,13 +378,13 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let gone = broken.and_then(|problem| wrong_size(problem, wal));
     let gone = gone.map_or_else(String::new, |file| file.at_the_limit());
     match broken {
-        Some(problem) if stop == wal.end => Err(format!(
+        Some(problem) if stop == wal.end.lsn => Err(format!(
             "restorable to LSN {stop}{time}{timeline} only: {} in {}{gone}{consistent}",
             problem.kind, problem.segment
         )),
         Some(problem) => Err(format!(
             "restorable to LSN {stop}{time}{timeline} only, not to the end at {}: {} in {}{gone}{consistent}",
-            wal.end, problem.kind, problem.segment
+            wal.end.lsn, problem.kind, problem.segment
         )),
         None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
     }

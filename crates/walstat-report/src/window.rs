@@ -91,16 +91,16 @@ fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
     let Question { wal, first, ending, noted, .. } = question;
     let lineage = &wal.plan.lineage;
     let start = first.unwrap_or(wal.plan.bounds().start);
-    let stages = lineage.spans().filter(|(_, span)| span.end > start && span.start < wal.end);
+    let stages = lineage.spans().filter(|(_, span)| span.end > start && span.start < wal.end.lsn);
     let oldest = lineage.of_page(start);
     let row = |(timeline, span): (u32, std::ops::Range<Lsn>)| {
         let is_it = |ends: &&TimelineEnds| ends.timeline.unwrap_or(oldest) == timeline;
         let ends = noted.timelines().iter().find(is_it).copied().unwrap_or_default();
-        let is_left = span.end < wal.end;
+        let is_left = span.end < wal.end.lsn;
         TimelineRow {
             timeline,
             start_lsn: span.start.max(start).to_string(),
-            end_lsn: span.end.min(wal.end).to_string(),
+            end_lsn: span.end.min(wal.end.lsn).to_string(),
             first_time: ends.first_time.and_then(rfc3339),
             last_time: ends.last_time.and_then(rfc3339),
             last_commit_lsn: ends.last_commit.map(|lsn| lsn.to_string()),

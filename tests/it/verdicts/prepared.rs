@@ -308,3 +308,59 @@ fn a_newer_history_without_segments_keeps_a_server_from_opening() {
         assert_eq!(restored(of(ended, true).path(), start, &[]).0, Some(0));
     }
 }
+
+/// The timeline is that of the backup, whatever a record before its start told of an older one.
+#[test]
+fn where_a_timeline_began_does_not_have_to_be_known_before_the_backup() {
+    let second = promoted(&timeline_1(1, true), 1, 2);
+    let mut third = promoted(&second, 2, 3);
+    third.leave_in_segment(0);
+    let start = back_up(&mut third);
+    third.add(&prepare(701));
+    write(&mut third, 5);
+    third.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let begins = [timeline_1(1, true).at(), second.at()];
+    store(&second, begins[0], directory.path());
+    store(&third, begins[1], directory.path());
+    history(directory.path(), 2, &[(1, begins[0])]);
+    history(directory.path(), 3, &[(1, begins[0]), (2, begins[1])]);
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let lost = format!("00000003{:016X}", begins[1] / SEGMENT);
+    fs::remove_file(directory.path().join(lost)).expect("a segment");
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert!(code == Some(4) && told.starts_with("restorable to LSN"), "{told}");
+    assert!(!told.contains("only"), "{told}");
+}
+
+/// A server asks for every file in which the last record goes on.
+#[test]
+fn a_file_of_a_wrong_size_in_which_the_last_record_goes_on_ends_a_server() {
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    let last = wal.add(&Rec::sized(2_500_000));
+    write(&mut wal, 5);
+    wal.switch();
+    let newest = wal.at().div_ceil(SEGMENT) - 1;
+    assert!(newest > last.0 / SEGMENT + 1, "not over three files");
+    let directory = tempfile::tempdir().expect("a directory");
+    store(&wal, 0, directory.path());
+    let path = directory.path().join(format!("00000001{newest:016X}"));
+    let whole = fs::read(&path).expect("a segment");
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    for bytes in [0, 1, 100_000] {
+        fs::write(&path, &whole[..bytes]).expect("a segment");
+        for threads in ["-j1", "-j4"] {
+            let (code, told) = restored(directory.path(), start, &[threads]);
+            let gone = "once that file is gone: a server ends with FATAL at its wrong size";
+            let ends = format!("restorable to LSN {last} only");
+            assert!(code == Some(4) && told.contains(gone) && told.starts_with(&ends), "{told}");
+        }
+    }
+    // Without it, the WAL ends there.
+    fs::remove_file(&path).expect("a segment");
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert_eq!(code, Some(0), "{told}");
+}

@@ -487,28 +487,32 @@ fn where_the_first_segment_is_empty_and_the_one_before_lost_the_history_is_not_b
 /// Timelines 2 and 3 begin in one segment, and that of 3 has what timeline 1 wrote there.
 #[test]
 fn the_oldest_timelines_file_under_the_newest_ones_name_is_blamed_alone() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let folder = directory.path();
-    let early = timeline_1(2, true);
-    let mut first = early.clone();
-    write(&mut first, 10);
-    first.switch();
-    store(&first, 0, folder);
-    let mut second = early.clone();
-    second.form.timeline = 2;
-    second.add(&Rec::begins(2, 1));
-    write(&mut second, 3);
-    let mut all = second.clone();
-    all.switch();
-    store(&all, early.at(), folder);
-    store(&promoted(&second, 2, 3), second.at(), folder);
-    history(folder, 2, &[(1, early.at())]);
-    history(folder, 3, &[(1, early.at()), (2, second.at())]);
-    is_green("as it is", folder);
-    let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
-    fs::copy(folder.join(name(1)), folder.join(name(3))).expect("a copy");
-    let told = told_of(folder);
-    assert!(told.iter().all(|(_, file)| *file == name(3)) && !told.is_empty(), "{told:?}");
+    // It ends before the place where the newest one begins, or behind it.
+    for records in [0, 1, 2, 10] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path();
+        let early = timeline_1(2, true);
+        let mut first = early.clone();
+        write(&mut first, records);
+        first.switch();
+        store(&first, 0, folder);
+        let mut second = early.clone();
+        second.form.timeline = 2;
+        second.add(&Rec::begins(2, 1));
+        write(&mut second, 3);
+        let mut all = second.clone();
+        all.switch();
+        store(&all, early.at(), folder);
+        store(&promoted(&second, 2, 3), second.at(), folder);
+        history(folder, 2, &[(1, early.at())]);
+        history(folder, 3, &[(1, early.at()), (2, second.at())]);
+        is_green("as it is", folder);
+        let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
+        fs::copy(folder.join(name(1)), folder.join(name(3))).expect("a copy");
+        let told = told_of(folder);
+        let is_blamed = told.iter().all(|(_, file)| *file == name(3));
+        assert!(is_blamed && !told.is_empty(), "{records}: {told:?}");
+    }
 }
 
 /// The next segment is of the newer timeline.

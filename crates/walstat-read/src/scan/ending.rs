@@ -32,6 +32,15 @@ pub struct Ending {
     pub kind: EndingKind,
     /// Where the next record would start.
     pub lsn: Lsn,
+    /// Where it was seen that none does: there, or in a later file, where the record at `lsn` goes on.
+    pub seen_at: Lsn,
+}
+
+impl Ending {
+    /// One that is seen where it is.
+    pub fn at(kind: EndingKind, lsn: Lsn) -> Ending {
+        Ending { kind, lsn, seen_at: lsn }
+    }
 }
 
 /// A disk writes a sector whole or not at all: only a record that lies in two of them can be torn.
@@ -43,7 +52,7 @@ pub fn name(run: &Run, geometry: &Geometry) -> Ending {
     if let (Some(end), None) = (run.range_end, &run.gap) {
         // A limit is reached at a record's last byte; the next record would start after the padding.
         let lsn = if end.aligned() == next { next } else { end };
-        return Ending { kind: EndingKind::Complete, lsn: lsn.min(run.end) };
+        return Ending::at(EndingKind::Complete, lsn.min(run.end));
     }
     let last = run.last.map(|last| last.header);
     let after = |kind| match last {
@@ -53,14 +62,14 @@ pub fn name(run: &Run, geometry: &Geometry) -> Ending {
         _ => kind,
     };
     match &run.gap {
-        None => Ending { kind: after(EndingKind::Complete), lsn: next },
+        None => Ending::at(after(EndingKind::Complete), next),
         Some(gap) => {
             let kind = match judge(gap, geometry) {
                 clean @ (EndingKind::Zeroed | EndingKind::Recycled) => after(clean),
                 EndingKind::PartialPage => after(EndingKind::PartialPage),
                 other => other,
             };
-            Ending { kind, lsn: gap.start }
+            Ending { kind, lsn: gap.start, seen_at: gap.seen_at }
         }
     }
 }

@@ -236,7 +236,7 @@ impl<O> Outcome<O> {
             problems: Vec::new(),
             claims: Claims::default(),
             first_damage: None,
-            ending: Ending { kind: EndingKind::Zeroed, lsn: begin },
+            ending: Ending::at(EndingKind::Zeroed, begin),
             whole_to: begin,
             bad_pages: Vec::new(),
             open: None,

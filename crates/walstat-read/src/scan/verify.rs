@@ -379,6 +379,15 @@ fn begins_there(
     {
         return Err(problem);
     }
+    // Its file ends before the place, and the next one tells.
+    let begin = number * u64::from(plan.geometry.segment_bytes);
+    let ends_before = |problem: &Problem| match problem.elsewhere {
+        Some(Elsewhere::Apart { last, .. }) => (begin..at.0).contains(&last.0),
+        _ => false,
+    };
+    if outcome.problems.iter().any(ends_before) {
+        return Ok(false);
+    }
     let checked = outcome.observer.check(parent, child, at, &plan.geometry);
     checked.map(|()| true).map_err(|found| other_branch(branch, found))
 }
@@ -390,8 +399,8 @@ fn never_begins(segment: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -
     let (lsn, page) = alone.last_page?;
     let (begin, own) = (lineage.begin(), segment.timeline);
     let is_older_to_the_end = page < lineage.of_page(lsn) && lineage.of_page(lsn) == own;
-    // Its last one may be an XLOG_SWITCH, in the page that was copied from the older timeline.
-    let other = alone.last.filter(|last| last.lsn >= begin);
+    // Its last one may be an XLOG_SWITCH, in the page that was copied from the older timeline, or before it.
+    let other = alone.last.filter(|last| last.lsn >= begin || last.header.is_switch());
     let found = match other.filter(|_| alone.observer.begin_of(own).is_none()) {
         _ if is_older_to_the_end => format!("timeline {page} to the end"),
         Some(last) => format!("timeline {page} up to {}", last.lsn),

@@ -29,7 +29,8 @@ pub(crate) struct Lost {
 /// before the backup's `start` lies in a file of the backup.
 pub(crate) fn lost(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost> {
     plan.version().recovery.reads_prepared.then_some(())?;
-    let timeline = standing.timeline.unwrap_or_else(|| plan.lineage.of_page(start));
+    // The record that told of it may be one before the start, and files with later ones lost.
+    let timeline = standing.timeline.max(Some(plan.lineage.of_page(start)))?;
     lost_by(plan, &plan.lineage, timeline, start, standing)
 }
 

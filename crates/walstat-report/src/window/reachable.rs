@@ -230,7 +230,7 @@ fn unmatched(question: &Question<'_>, target: &Target) -> String {
             }
             None => "no transaction ends in this WAL".to_owned(),
         },
-        Goal::Lsn(_) => format!("the WAL ends at {}", question.wal.end),
+        Goal::Lsn(_) => format!("the WAL ends at {}", question.wal.end.lsn),
         Goal::Name(_) => "no restore point has this name".to_owned(),
         Goal::Xid(xid) => match (ended_with, is_prepared, has_written) {
             (Some(top), ..) => format!(

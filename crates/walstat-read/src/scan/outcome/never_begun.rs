@@ -21,8 +21,15 @@ impl<O> Outcome<O> {
                 plan.lineage.of_file(number, plan.geometry.segment_bytes) == name.timeline
             })
         };
+        // Its last record may lie before the place where its timeline begins.
+        let file = Lsn(older.end.0 - u64::from(plan.geometry.segment_bytes))..older.end;
+        let is_apart = |problem: &Problem| match problem.elsewhere {
+            Some(Elsewhere::Apart { last, .. }) => file.contains(&last),
+            _ => false,
+        };
         let next = older.end..=Lsn(older.end.0.saturating_add(LONG_HEADER_BYTES as u64));
         let is_of_its_end = |problem: &Problem| match problem.kind {
+            _ if is_apart(problem) => true,
             ProblemKind::Continuation | ProblemKind::PrevLink if next.contains(&begin(problem)) => {
                 true
             }
