@@ -16,6 +16,7 @@ mod recovered;
 mod redo_reads;
 mod salvage;
 mod timelines;
+mod unarchived;
 
 use crate::support::fixtures::sample;
 use crate::support::wal::{plain, put};

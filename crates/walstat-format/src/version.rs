@@ -97,6 +97,8 @@ pub struct RecoverySettings {
     pub reads_prepared_anew: bool,
     /// Whether a server that does not come to its target fails (13+); else it opens after all of the WAL.
     pub fails_short_of_target: bool,
+    /// Whether records are decoded ahead of the one that is replayed (`recovery_prefetch`, 15+).
+    pub reads_ahead: bool,
 }
 
 const fn recovery(index: usize) -> RecoverySettings {
@@ -108,6 +110,7 @@ const fn recovery(index: usize) -> RecoverySettings {
         reads_prepared: index >= Release::V10 as usize,
         reads_prepared_anew: index >= Release::V16 as usize,
         fails_short_of_target: index >= Release::V13 as usize,
+        reads_ahead: index >= Release::V15 as usize,
     }
 }
 

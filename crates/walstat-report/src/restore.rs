@@ -28,7 +28,7 @@ use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::{Fetched, Problem};
+use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
 use walstat_read::scan::claims::Replacing;
 use walstat_read::scan::ending::Ending;
@@ -374,7 +374,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         format!(" on timeline {}", wal.plan.timeline)
     };
     let consistent =
-        format!("{consistent}{}", broken.and_then(|it| astray(it, wal.plan)).unwrap_or_default());
+        format!("{consistent}{}", broken.and_then(|it| astray(it, wal)).unwrap_or_default());
     let gone = broken.and_then(|problem| wrong_size(problem, wal));
     let gone = gone.map_or_else(String::new, |file| file.at_the_limit());
     match broken {
@@ -418,14 +418,17 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
     };
     let matters = limit >= Some(backup.start) || end > Some(backup.start);
-    limit.filter(|_| on_the_way && matters && problem.fetched != Some(Fetched::Another))
+    // pgBackRest's archive-get does not compare the SHA-1 in a name with the file.
+    let is_fetched =
+        problem.kind != ProblemKind::ArchiveChecksum && problem.fetched != Some(Fetched::Another);
+    limit.filter(|_| on_the_way && matters && is_fetched)
 }
 
 /// Whether a server goes by what a history says of where its timeline begins: of all that lead to the one
 /// that is followed it reads that one's (`readTimeLineHistory`), which may say the same as a wrong one.
 fn is_followed(timeline: u32, plan: &Plan) -> bool {
     let begins = plan.branches.iter().filter(|branch| branch.child == timeline);
-    timeline == plan.timeline || plan.lineage.has(timeline) && begins.count() > 1
+    timeline == plan.history_read() || plan.lineage.has(timeline) && begins.count() > 1
 }
 
 /// The first segment after the start that is only there under a name that no server asks for.

@@ -1,7 +1,7 @@
 //! Two timelines: the file that is wrong is blamed, and not the history that is right.
 
 use super::recovered::{SEGMENT, history, promoted, store, timeline_1, write};
-use super::{archive, check, is_green, is_red, put, segment, three, told};
+use super::{archive, check, in_tar, is_green, is_red, put, segment, three, told};
 use crate::common::builder::Wal;
 use crate::common::record::Rec;
 use crate::support::fixtures::fixtures;
@@ -535,4 +535,36 @@ fn a_partial_left_over_where_a_timeline_ends_is_part_of_an_accepted_gap() {
     put(folder, &format!("{name}.partial"), &whole);
     check(&accept, folder).exits(0);
     check(&["--as", "archive"], folder).exits(4);
+}
+
+/// Records of both timelines go on from it: which of the files is wrong is the same however they come.
+#[test]
+fn a_broken_record_that_goes_on_where_a_timeline_begins_is_told_alike_of_a_tar() {
+    let mut first = timeline_1(1, true);
+    first.leave_in_segment(8192);
+    let record = first.add(&Rec::sized(50_000));
+    write(&mut first, 5);
+    let second = promoted(&first, 1, 2);
+    let fork = first.at();
+    write(&mut first, 150);
+    first.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&first, 0, folder);
+    store(&second, fork, folder);
+    history(folder, 2, &[(1, fork)]);
+    is_green("as it is", folder);
+    let name = format!("00000001{:016X}", record.0 / SEGMENT);
+    let mut bytes = fs::read(folder.join(&name)).expect("a segment");
+    bytes[(record.0 % SEGMENT) as usize + 64..][..512].fill(0);
+    put(folder, &name, &bytes);
+    let names =
+        fs::read_dir(folder).expect("a directory").map(|entry| entry.expect("a file").file_name());
+    let files = names.map(|name| {
+        let bytes = fs::read(folder.join(&name)).expect("a file");
+        (name.to_string_lossy().into_owned(), bytes)
+    });
+    let files: Vec<(String, Vec<u8>)> = files.collect();
+    let of_tar = told_of(in_tar(&files).path());
+    assert_eq!((told_of(folder), of_tar.len()), (of_tar, 1));
 }

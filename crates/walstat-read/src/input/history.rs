@@ -1,8 +1,11 @@
 //! Timeline histories, held against each other. How the text of one is read: `history_text.rs`.
 
+mod passed_over;
+
 use super::codec::Codec;
 pub use super::history_text::{Ancestor, parse};
 use super::problem::{Fetched, Problem, ProblemKind};
+pub use passed_over::PassedOver;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -31,6 +34,9 @@ pub struct Histories {
     /// Where they name another place than the one where a timeline begins, and no server minds.
     #[serde(skip)]
     misplaced: BTreeSet<Misplaced>,
+    /// Timelines of which there are no segments, where a server reads those of another one.
+    #[serde(skip)]
+    passed_over: BTreeSet<PassedOver>,
     /// What those say in the place of which something else was taken.
     #[serde(skip)]
     corrected: BTreeMap<u32, Vec<Ancestor>>,
@@ -215,7 +221,7 @@ impl Histories {
 
     /// The timeline that another one leaves, where the history of that does not begin with its own.
     fn contradicts(&self, timeline: u32) -> Option<u32> {
-        let (parent, before) = self.ancestors(timeline)?.split_last()?;
+        let (parent, before) = self.said(timeline)?.split_last()?;
         let theirs = self.ancestors(parent.timeline)?;
         (theirs != before).then_some(parent.timeline)
     }
@@ -393,6 +399,16 @@ impl Histories {
     /// Whether a history of a timeline was found, readable or not.
     pub fn has(&self, timeline: u32) -> bool {
         self.named.contains(&timeline)
+    }
+
+    /// Whether a server that looks for a history gets one, whatever is in it.
+    pub(crate) fn is_got(&self, timeline: u32) -> bool {
+        let is_broken = |problem: &Problem| {
+            problem.kind == ProblemKind::History
+                && problem.fetched != Some(Fetched::NotAtAll)
+                && timeline_of(&problem.segment) == Some(timeline)
+        };
+        self.sound.contains_key(&timeline) || self.problems.iter().any(is_broken)
     }
 
     /// All readable histories, by timeline; of several, the one that is followed.

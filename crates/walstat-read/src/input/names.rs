@@ -26,7 +26,8 @@ pub struct SegmentFile {
     pub name: SegmentName,
     /// How much of the segment a file of this name has to hold.
     pub standing: Standing,
-    /// SHA-1 of the uncompressed segment, in small hexadecimal digits, as pgBackRest appends it.
+    /// SHA-1 of the uncompressed segment, as the name has it: pgBackRest appends small hexadecimal
+    /// digits, finds large ones too, and takes both for two files.
     pub sha1: Option<Arc<str>>,
 }
 
@@ -158,7 +159,7 @@ fn segment(text: &str) -> Option<SegmentFile> {
             (".", suffix) if is_encryption(suffix) => Standing::Full,
             (".", suffix) => compression(suffix).unwrap_or(Standing::Aside),
             ("-", digits) if is_sha1(digits) => {
-                file.sha1 = Some(digits.to_ascii_lowercase().into());
+                file.sha1 = Some(digits.into());
                 Standing::Full
             }
             _ => Standing::Aside,

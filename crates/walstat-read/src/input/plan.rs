@@ -91,6 +91,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let (present, impostors) = timelines(&placed.files, &found.histories);
     placed.problems.extend(found.histories.problems());
     let histories = &latest::without_unfetched(&mut placed, &present, &found.histories);
+    let latest = timeline.is_none().then(|| latest_without_segments(&present, histories)).flatten();
     let followed = match timeline {
         Some(wanted) if !present.contains(&wanted) => {
             let present = present.into_iter().collect();
@@ -98,7 +99,8 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
             return Err(InputError::Timeline { path, wanted, present });
         }
         wanted => {
-            wanted.or_else(|| newest_complete(&present, histories, found.begins_on)).unwrap_or(1)
+            let newest = || newest_complete(&present, histories, found.begins_on, latest.as_ref());
+            wanted.or_else(newest).unwrap_or(1)
         }
     };
     let newer = histories.all().filter(|(child, _)| *child > followed);
@@ -108,16 +110,11 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let mut plan = Plan {
         timeline: followed,
         is_timeline_asked: timeline.is_some(),
-        lineage: Lineage::of(followed, histories),
+        lineage: latest::lineage_of(followed, latest.as_ref(), histories),
         other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
-        latest: if timeline.is_none() {
-            latest_without_segments(&present, histories)
-        } else {
-            None
-        },
+        latest,
         branches: branches(&present, histories),
         misplaced: histories.misplaced().copied().collect(),
-        wrong_lineage: Lineage::that_is_wrong(followed, histories),
         branch_point: left_at.max(),
         files: placed.files,
         other_files: each_backup_once(placed.others),
@@ -129,6 +126,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
+    plan.wrong_lineage = Lineage::that_is_wrong(plan.history_read(), histories);
     let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
     let without_history = without_history(&present, histories, is_servers);
     plan.problems.extend(without_history.into_iter().map(missing_history));
@@ -138,6 +136,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     plan.problems.extend(plan.left_by_latest());
     plan.notes.extend(plan.without_segments(&present, histories));
     plan.notes.extend(plan.misplaced.iter().map(misplaced_note));
+    plan.notes.extend(histories.passed_over().map(ToString::to_string));
     aside.tell(&mut plan);
     plan.check_first_pages();
     plan.choose();

@@ -27,6 +27,12 @@ impl Lineage {
         Lineage::from_ancestors(timeline, histories.ancestors(timeline).unwrap_or_default())
     }
 
+    /// The lineage of one of the ancestors.
+    pub(crate) fn until(&self, timeline: u32) -> Option<Lineage> {
+        let last = self.stages.iter().position(|stage| stage.timeline == timeline)?;
+        Some(Lineage { stages: self.stages.iter().take(last + 1).copied().collect() })
+    }
+
     /// The same as a history says it in the place of which something else was taken.
     pub(crate) fn that_is_wrong(timeline: u32, histories: &Histories) -> Option<Lineage> {
         let ancestors = histories.corrected(timeline)?;
@@ -117,15 +123,20 @@ impl Lineage {
 }
 
 /// The newest timeline whose history is complete: timeline 1, one with a history file, the only one there is,
-/// or that of the backup which is to be restored, `begins_on`. If there is none, the oldest.
+/// that of the backup which is to be restored, `begins_on`, or one that the `latest` goes on from. If there
+/// is none, the oldest.
 pub(crate) fn newest_complete(
     present: &BTreeSet<u32>,
     histories: &Histories,
     begins_on: Option<u32>,
+    latest: Option<&Lineage>,
 ) -> Option<u32> {
     let oldest = *present.first()?;
     let complete = |t: &&u32| {
-        [1, oldest].contains(t) || begins_on == Some(**t) || histories.ancestors(**t).is_some()
+        [1, oldest].contains(t)
+            || begins_on == Some(**t)
+            || histories.ancestors(**t).is_some()
+            || latest.is_some_and(|latest| latest.has(**t))
     };
     present.iter().rev().find(complete).copied()
 }
@@ -137,8 +148,9 @@ pub(crate) fn latest_without_segments(
     histories: &Histories,
 ) -> Option<Lineage> {
     let next = present.last()?.checked_add(1)?;
-    let there = (next..=u32::MAX).take_while(|timeline| histories.ancestors(*timeline).is_some());
-    there.last().map(|timeline| Lineage::of(timeline, histories))
+    let there = (next..=u32::MAX).take_while(|timeline| histories.is_got(*timeline));
+    let latest = there.last().filter(|timeline| histories.ancestors(*timeline).is_some());
+    latest.map(|timeline| Lineage::of(timeline, histories))
 }
 
 /// Timelines whose history is needed and missing. A server looks for the newest timeline one by one,

@@ -40,6 +40,8 @@ pub enum Counted {
     Plain(Observer),
     /// Packed, to be unpacked when its turn comes: of many segments that is less memory.
     Packed(PackedCount),
+    /// It was as it is, and was taken.
+    Taken,
 }
 
 /// What was counted, as bytes.
@@ -59,6 +61,7 @@ impl Counted {
         match self {
             Counted::Plain(observer) => Some(observer),
             Counted::Packed(packed) => (packed.unpack)(packed.bytes.get(packed.from..)?),
+            Counted::Taken => None,
         }
     }
 }

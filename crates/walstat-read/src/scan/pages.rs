@@ -317,7 +317,7 @@ fn check_sha1(place: &Place<'_>, reader: &mut Reader<'_>) {
     if let (Some(sha1), Some(expected)) = (&place.sha1, &place.segment.sha1) {
         let digest = sha1.clone().finalize();
         let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        if found != **expected {
+        if !found.eq_ignore_ascii_case(expected) {
             let expected = format!("SHA-1 {expected}, as the file name says");
             let found = format!("SHA-1 {found}");
             reader.note(Problem::of_file(ProblemKind::ArchiveChecksum, &file, expected, found));

@@ -78,10 +78,8 @@ pub(crate) fn read_passed(
         found.fail_if_given_up()?;
         found.judge_plain_histories();
         reading.settle_histories(&mut found)?;
-        let mut plan = plan(&found, place(&found)?, reading.wanted.timeline)?;
-        if reading.correct_histories(&plan, &mut found) {
-            plan = self::plan(&found, place(&found)?, reading.wanted.timeline)?;
-        }
+        let mut plan = reading.plan(&found)?;
+        reading.correct_histories(&mut plan, &mut found)?;
         plan.accept(&reading.wanted.accepted_gaps)?;
         let there = has_holes(&plan).then(|| segments_of(&plan));
         if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
@@ -197,7 +195,7 @@ impl Reading<'_> {
             return Ok(());
         }
         // Which file is which segment does not depend on histories: one plan does for all of them.
-        let plan = plan(found, place(found)?, self.wanted.timeline)?;
+        let plan = self.plan(found)?;
         let bytes = u64::from(plan.geometry.segment_bytes);
         let present = plan.files.keys().map(|(timeline, _)| *timeline).collect();
         found.histories.mend_outvoted(&present, bytes);
@@ -241,14 +239,22 @@ impl Reading<'_> {
         proven.min().unwrap_or((Proof::Unknown, Vec::new()))
     }
 
+    fn plan(&self, found: &Found) -> Result<Plan, InputError> {
+        plan(found, place(found)?, self.wanted.timeline)
+    }
+
     /// Corrects histories that name another place than the one where the timeline begins, or than those where
-    /// its ancestors do; whether there was one.
-    fn correct_histories(&self, plan: &Plan, found: &mut Found) -> bool {
+    /// its ancestors do, and the plan with them.
+    fn correct_histories(&self, plan: &mut Plan, found: &mut Found) -> Result<(), InputError> {
         if self.wanted.limit.is_some() {
-            return false;
+            return Ok(());
         }
         let verifier = self.verifier(plan.geometry, &[]);
-        let begins = verify::beginnings(plan, &found.histories, &verifier);
+        let mut begins = verify::beginnings(plan, &found.histories, &verifier);
+        if verify::pass_over(plan, &mut found.histories, &begins) {
+            *plan = self.plan(found)?;
+            begins = verify::beginnings(plan, &found.histories, &verifier);
+        }
         let is_settled = verify::settle_beginnings(plan, &mut found.histories, &begins);
         let wrong = verify::beginning_elsewhere(plan, &begins);
         let wrong = wrong.into_iter().filter(|(timeline, end)| {
@@ -259,7 +265,10 @@ impl Reading<'_> {
         let begins: BTreeMap<u32, Ancestor> =
             begins.into_iter().map(|(timeline, begin)| (timeline, begin.end)).collect();
         let are_others_corrected = found.histories.correct_ancestors(&begins);
-        is_settled || !wrong.is_empty() || are_others_corrected
+        if is_settled || !wrong.is_empty() || are_others_corrected {
+            *plan = self.plan(found)?;
+        }
+        Ok(())
     }
 
     fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
@@ -343,15 +352,16 @@ impl Reading<'_> {
         }
     }
 
-    /// What a segment gave that was read before. What is packed is small, and may be asked for again.
+    /// What a segment gave that was read before. What is packed is small, and may be asked for again; and so
+    /// may its run, to verify others with.
     fn take(&mut self, segment: &Segment) -> Option<(Run, Option<Counted>)> {
-        if let Passed { run, counted: Counted::Packed(packed), .. } =
-            self.passed.get(&segment.piece)?
-        {
-            return Some((run.clone(), Some(Counted::Packed(packed.clone()))));
-        }
-        let Passed { run, counted, .. } = self.passed.remove(&segment.piece)?;
-        Some((run, Some(counted)))
+        let Passed { run, counted, .. } = self.passed.get_mut(&segment.piece)?;
+        let counted = match counted {
+            Counted::Plain(_) => std::mem::replace(counted, Counted::Taken),
+            Counted::Packed(packed) => Counted::Packed(packed.clone()),
+            Counted::Taken => return None,
+        };
+        Some((run.clone(), Some(counted)))
     }
 
     fn read_once(&mut self, plan: &Plan, end: Lsn) -> Result<Outcome<Observer>, InputError> {

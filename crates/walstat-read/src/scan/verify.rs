@@ -106,20 +106,25 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
     }
     for branch in &plan.branches {
         match branch_point(plan, branch, plan.lineage_of(branch.child), verifier) {
-            Ok(true) => verified.problems.extend(strays(plan, branch)),
-            Ok(false) => {}
+            Ok(_) => verified.problems.extend(strays(plan, branch)),
             Err(problem) => verified.problems.push(problem),
         }
     }
     verified
 }
 
-/// Files of a timeline for segments before the one in which it begins, as its history and the records say.
+/// Files of a timeline for segments before the one in which it begins, by its history.
+fn early_files<'p>(plan: &'p Plan, branch: &Branch) -> impl Iterator<Item = &'p Segment> {
+    let Branch { child, at, .. } = *branch;
+    let first = at.0 / u64::from(plan.geometry.segment_bytes);
+    plan.files.range((child, 0)..(child, first)).filter_map(|(_, files)| files.first())
+}
+
+/// Problems of such files, where the records do not contradict the history.
 fn strays(plan: &Plan, branch: &Branch) -> Vec<Problem> {
     let Branch { child, at, .. } = *branch;
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let early = plan.files.range((child, 0)..(child, at.0 / bytes));
-    let files = early.filter_map(|(_, files)| files.first());
+    let files = early_files(plan, branch);
     let problem = |file: &Segment| {
         let expected = format!("no segment of timeline {child}, which begins at {at}");
         let found = "a file named for an earlier one".to_owned();
@@ -194,6 +199,22 @@ fn begin_in(files: &[Segment], lineage: &Lineage, verifier: &Verifier<'_>) -> Op
     let page = Lsn(end.0 - end.0 % u64::from(geometry.page_bytes));
     let end = if geometry.first_byte(page) == end { page } else { end };
     Some(Ancestor { timeline, end })
+}
+
+/// Takes no place for timelines without segments where a newer one has left the timeline before.
+pub(super) fn pass_over(
+    plan: &Plan,
+    histories: &mut Histories,
+    beginnings: &BTreeMap<u32, Beginning>,
+) -> bool {
+    let begins = beginnings.iter().filter(|(_, it)| it.leaves_another);
+    let begins: BTreeMap<u32, Ancestor> =
+        begins.map(|(timeline, it)| (*timeline, it.end)).collect();
+    let is_there = |timeline: u32| {
+        let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
+        files.any(|(_, files)| files.iter().any(Segment::is_asked_for))
+    };
+    histories.pass_over(&begins, is_there)
 }
 
 /// Where timelines begin of which a history names another place that leads to the same files: in the same
@@ -316,13 +337,14 @@ fn branch_point(
     lineage: Option<&Lineage>,
     verifier: &Verifier<'_>,
 ) -> Result<bool, Problem> {
-    let bytes = u64::from(plan.geometry.segment_bytes);
     let (range_start, range_end) = (verifier.scope.start, verifier.scope.end);
     if !(range_start..range_end).contains(&branch.at) {
         return Ok(false);
     }
-    let early = plan.files.range((branch.child, 0)..(branch.child, branch.at.0 / bytes));
-    let early = early.last().and_then(|(_, files)| files.first());
+    let begun = |file: &&Segment| {
+        lineage.is_none_or(|lineage| !is_of_older_timelines(plan, file, lineage, verifier))
+    };
+    let early = early_files(plan, branch).filter(begun).last();
     match (early, begins_there(plan, branch, lineage, verifier)) {
         (None, result) | (Some(_), result @ Ok(true)) => result,
         // Nothing proves that the history is right, and not the name of that segment.
@@ -331,6 +353,21 @@ fn branch_point(
             Err(other_branch(branch, found))
         }
     }
+}
+
+/// Whether a file has pages of older timelines alone, and its own does not begin in it.
+fn is_of_older_timelines(
+    plan: &Plan,
+    file: &Segment,
+    lineage: &Lineage,
+    verifier: &Verifier<'_>,
+) -> bool {
+    let alone = verifier.read(std::slice::from_ref(file), lineage);
+    let first = file.first_page.as_ref().ok().map(|page| page.header.timeline);
+    let last = alone.last_page.map(|(_, timeline)| timeline).or(first);
+    let next = self::file(plan, file.timeline, file.number + 1);
+    let files: Vec<Segment> = std::iter::once(file.clone()).chain(next).collect();
+    last.is_some_and(|last| last < file.timeline) && begin_in(&files, lineage, verifier).is_none()
 }
 
 /// The problem of a history that the records, or other files, contradict.

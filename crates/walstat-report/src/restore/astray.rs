@@ -1,20 +1,43 @@
 //! Where a server leaves the WAL that is judged, and goes on with other WAL.
 
+use super::{Wal, wrong_size};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
 
-/// What a server does where a segment is missing that an older timeline has too: it takes that one, and goes
-/// on with what the newer timeline left (`XLogFileReadAnyTLI` in
-/// `src/backend/access/transam/xlogrecovery.c`).
-pub(super) fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
-    let bytes = plan.geometry.segment_bytes;
-    if problem.is_read_to_the_end(bytes) {
-        let older = &problem.found;
-        return Some(format!("; a server reads {older} of that file, and comes no farther"));
+/// What a server does at a problem where replay ends, if that is more than to end there.
+pub(super) fn astray(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
+    let plan = wal.plan;
+    let version = plan.version();
+    match problem.kind {
+        ProblemKind::History => by_wrong_history(problem, plan),
+        ProblemKind::WalLevel if version.minimal_ends_recovery => Some(
+            "; a server ends there with FATAL, unless it has a recovery target before".to_owned(),
+        ),
+        ProblemKind::PageTimeline
+            if problem.is_read_to_the_end(plan.geometry.segment_bytes) =>
+        {
+            let older = &problem.found;
+            Some(format!("; a server reads {older} of that file, and comes no farther"))
+        }
+        // Records that were decoded ahead are not replayed once a page of a timeline was seen that is not in
+        // the history (`ReadRecord` in `src/backend/access/transam/xlogrecovery.c`).
+        ProblemKind::PageTimeline if version.recovery.reads_ahead => Some(
+            "; a server that reads ahead (recovery_prefetch) may see it, and end, some records before"
+                .to_owned(),
+        ),
+        _ => by_older_file(problem, wal),
     }
+}
+
+/// What a server does where a segment is missing that an older timeline has too, or has to go: it takes that
+/// one, and goes on with what the newer timeline left (`XLogFileReadAnyTLI` in
+/// `src/backend/access/transam/xlogrecovery.c`).
+fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
+    let plan = wal.plan;
+    let bytes = plan.geometry.segment_bytes;
     let name = SegmentName::leading(&problem.segment)?;
     let number = name.number(bytes)?;
     let is_there = |timeline: u32, number: u64| {
@@ -29,13 +52,32 @@ pub(super) fn astray(problem: &Problem, plan: &Plan) -> Option<String> {
     // Behind the place where a later timeline begins, its first segment is no help.
     let begins = plan.lineage.spans().find(|(timeline, _)| *timeline == name.timeline)?.1.start;
     let is_first = begins.0 / u64::from(bytes) == number;
-    let is_astray = problem.kind == ProblemKind::MissingSegment && is_first;
-    is_astray.then(|| {
+    let has_to_go = || wrong_size(problem, wal).is_some_and(|file| file.is_its_own());
+    let is_gone = problem.kind == ProblemKind::MissingSegment || has_to_go();
+    (is_first && is_gone).then(|| {
         let after = (number..).find(|number| !is_there(older, *number)).unwrap_or(number);
         format!(
             "; a server takes {} in its place and goes on with timeline {older}, to {} at most",
             SegmentName::new(older, number, bytes),
             Lsn(after.saturating_mul(u64::from(bytes)))
         )
+    })
+}
+
+/// What a server does where a history makes it leave the WAL: it goes on with the files of another timeline.
+fn by_wrong_history(problem: &Problem, plan: &Plan) -> Option<String> {
+    let (lsn, wrong) = (problem.lsn?, plan.wrong_lineage.as_ref()?);
+    let bytes = plan.geometry.segment_bytes;
+    let first = lsn.0 / u64::from(bytes);
+    let taken = wrong.of_file(first, bytes);
+    let is_there = |number: u64| {
+        let files = plan.files.get(&(wrong.of_file(number, bytes), number));
+        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
+    };
+    let is_other = taken != plan.lineage.of_file(first, bytes);
+    (is_other && is_there(first)).then(|| {
+        let after = (first..).find(|number| !is_there(*number)).unwrap_or(first);
+        let to = Lsn(after.saturating_mul(u64::from(bytes)));
+        format!("; by that history a server goes on with timeline {taken}, to {to} at most")
     })
 }

@@ -36,11 +36,13 @@ pub(crate) fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     }
     let end = wal.plan.timeline;
     let begin = begins_on(backup, wal.plan).max(end);
-    let mut broken = histories(wal, ProblemKind::History).filter(|_| !wal.plan.is_timeline_asked);
-    match broken.find(|(timeline, it)| *timeline > begin && !is_unread(it)) {
+    let latest = wal.plan.latest.as_ref().map_or(begin, |latest| latest.timeline().max(begin));
+    let broken = histories(wal, ProblemKind::History).filter(|_| !wal.plan.is_timeline_asked);
+    let broken = broken.filter(|(timeline, it)| *timeline > begin && !is_unread(it));
+    match broken.max_by_key(|(timeline, _)| *timeline).filter(|(it, _)| *it >= latest) {
         Some((timeline, Problem { segment: name, .. })) => Err(format!(
             "not restorable to the latest timeline: a server does not start with {name}, the history of \
-             timeline {timeline}; recovery_target_timeline = '{end}' makes it follow this WAL"
+             timeline {timeline}, or goes astray; recovery_target_timeline = '{end}' makes it follow this WAL"
         )),
         None => its_own(backup, wal),
     }
@@ -65,7 +67,7 @@ fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
              (found {found}), and does not start"
         ));
     }
-    if begins_on(backup, plan) >= end {
+    if begins_on(backup, plan) >= end || plan.history_read() != end {
         return Ok(());
     }
     // One that names a wrong place is right up to there.

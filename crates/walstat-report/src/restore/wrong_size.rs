@@ -52,6 +52,11 @@ fn file_of(problem: &Problem, plan: &Plan) -> String {
 }
 
 impl WrongSize<'_> {
+    /// Whether it is the file that the problem is told of.
+    pub(super) fn is_its_own(&self) -> bool {
+        self.is_its_own
+    }
+
     /// What has to be done before replay comes to its limit.
     pub(crate) fn at_the_limit(&self) -> String {
         let file = if self.is_its_own { "that file" } else { &self.file };

@@ -6,6 +6,7 @@ use crate::input::input_kind::InputKind;
 use crate::input::names::FileName;
 use crate::input::placing::Placed;
 use crate::input::problem::{Problem, ProblemKind};
+use crate::input::timeline::Lineage;
 use std::collections::BTreeSet;
 
 /// The histories without those that no server gets and that lead to no segment: it restores as if they were
@@ -70,7 +71,7 @@ fn broken_history(problem: &Problem) -> Option<u32> {
 /// The first timeline after the newest one with segments that has no history: a server looks for them one by
 /// one (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
 fn first_missing(newest: u32, histories: &Histories) -> Option<u32> {
-    (newest..u32::MAX).map(|before| before + 1).find(|it| !histories.has(*it))
+    (newest..u32::MAX).map(|before| before + 1).find(|it| !histories.is_got(*it))
 }
 
 /// Problems of histories that do not begin with that of the timeline they leave, as far as a search for the
@@ -84,7 +85,26 @@ pub(super) fn contradicting(present: &BTreeSet<u32>, histories: &Histories) -> V
     pairs.map(|(timeline, parent)| history::contradiction(timeline, parent)).collect()
 }
 
+/// The lineage of the timeline that is followed: by its own history, or by that of the `latest`, where only
+/// that one can be read.
+pub(super) fn lineage_of(
+    followed: u32,
+    latest: Option<&Lineage>,
+    histories: &Histories,
+) -> Lineage {
+    let of_latest = latest.and_then(|latest| latest.until(followed));
+    let of_latest = of_latest.filter(|_| histories.ancestors(followed).is_none());
+    of_latest.unwrap_or_else(|| Lineage::of(followed, histories))
+}
+
 impl Plan {
+    /// The timeline whose history a server reads: the one that is followed, or the latest, where that goes on
+    /// from it.
+    pub fn history_read(&self) -> u32 {
+        let latest = self.latest.as_ref().filter(|latest| latest.has(self.timeline));
+        latest.map_or(self.timeline, Lineage::timeline)
+    }
+
     /// The problem that a restore to the latest timeline leaves the one that is followed: by a history
     /// without segments, which tells of no WAL to go on with.
     pub(super) fn left_by_latest(&self) -> Option<Problem> {
