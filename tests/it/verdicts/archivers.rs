@@ -368,6 +368,29 @@ fn pgbackrest_finds_a_sha1_in_capital_letters() {
         format!("{name}-{}.zst", rest.trim_end_matches(".zst").to_uppercase())
     };
     is_green("capital letters", archive(&moved(stanza(), 2, upper)).path());
+    // Both: to it they are two.
+    let mut files = stanza();
+    let (path, bytes) = files[2].clone();
+    files.push((upper(&path), bytes));
+    let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+    let found = ran.json()["problems"].to_string();
+    assert!(found.contains("pgBackRest restores neither"), "{found}");
+}
+
+/// It hands out a file of another SHA-1 than its name says, and a server stops where a record is broken.
+#[test]
+fn a_sha1_that_does_not_hold_does_not_end_a_restore() {
+    let mut files = stanza();
+    let mut bytes = segment(1);
+    bytes[600_000..600_008].iter_mut().for_each(|byte| *byte ^= 0x55);
+    files[2].1 = zstd(&bytes);
+    let ran = check(&["--as", "archive", "--from", "0/700028"], archive(&files).path()).exits(4);
+    let report = ran.json();
+    let checks = report["checks"].as_array().into_iter().flatten();
+    let mut restore = checks.filter(|check| check["check"] == "restore");
+    let text = restore.next().expect("a verdict")["text"].to_string();
+    assert!(text.contains("only") && !text.contains("archive_checksum"), "{text}");
+    assert!(told(&ran).iter().any(|(kind, _)| kind == "archive_checksum"), "{:?}", told(&ran));
 }
 
 /// "duplicates found in archive for WAL segment": of the newest segment too, and whatever they differ in.

@@ -364,3 +364,21 @@ fn a_file_of_a_wrong_size_in_which_the_last_record_goes_on_ends_a_server() {
     let (code, told) = restored(directory.path(), start, &[]);
     assert_eq!(code, Some(0), "{told}");
 }
+
+/// A place that is a segment too early is no matter but for that: by it, the state is in a file of the newer
+/// timeline.
+#[test]
+fn a_state_is_looked_for_as_the_history_says() {
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    let at = wal.add(&prepare(701));
+    wal.leave_in_segment(0);
+    let newer = promoted(&wal, 1, 2);
+    let directory = archive(&wal, &newer);
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    history(directory.path(), 2, &[(1, at.0 + 0x8000)]);
+    let (code, told) = restored(directory.path(), start, &[]);
+    let why = format!("transaction 701, prepared at {at}, is read again from pg_wal/00000002");
+    assert!(code == Some(1) && told.contains(&why), "{told}");
+}

@@ -568,3 +568,32 @@ fn a_broken_record_that_goes_on_where_a_timeline_begins_is_told_alike_of_a_tar()
     let of_tar = told_of(in_tar(&files).path());
     assert_eq!((told_of(folder), of_tar.len()), (of_tar, 1));
 }
+
+/// The next file is of a timeline that was left in it.
+#[test]
+fn an_older_timelines_file_before_one_that_was_left_is_blamed_alone() {
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    write(&mut first, 200);
+    first.switch();
+    let mut second = early.clone();
+    second.form.timeline = 2;
+    second.add(&Rec::begins(2, 1));
+    write(&mut second, 130);
+    let third = promoted(&second, 2, 3);
+    let fork = second.at();
+    write(&mut second, 150);
+    second.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&first, 0, folder);
+    store(&second, early.at(), folder);
+    store(&third, fork, folder);
+    history(folder, 2, &[(1, early.at())]);
+    history(folder, 3, &[(1, early.at()), (2, fork)]);
+    is_green("as it is", folder);
+    let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
+    fs::copy(folder.join(name(1)), folder.join(name(2))).expect("a copy");
+    let told = told_of(folder);
+    assert_eq!(told, [("page_timeline".to_owned(), name(2))]);
+}

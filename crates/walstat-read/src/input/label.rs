@@ -231,7 +231,9 @@ fn location(value: &str) -> Option<(&str, (Lsn, Option<SegmentName>))> {
     let mut scanned = Scanned { left: value.as_bytes() };
     let lsn = scanned.lsn()?;
     let rest = value.get(value.len().checked_sub(scanned.left.len())?..)?;
-    let name = map_opt(take_while1(|c: char| c.is_ascii_hexdigit()), SegmentName::parse);
+    // A server reads digits of either case.
+    let named = |digits: &str| SegmentName::parse(&digits.to_ascii_uppercase());
+    let name = map_opt(take_while1(|c: char| c.is_ascii_hexdigit()), named);
     let mut file = opt(delimited((space0, tag("(file ")), name, tag(")")));
     let read: IResult<&str, Option<SegmentName>> = file.parse(rest);
     read.ok().map(|(rest, file)| (rest, (lsn, file)))
@@ -298,6 +300,12 @@ mod tests {
         assert_eq!(parse(&old).ok().map(|l| l.timeline), Some(3));
         let without = old.replace(" (file 000000030000000000000002)", "");
         assert!(matches!(parse(&without), Err(LabelError::NoLine("START TIMELINE"))));
+    }
+
+    #[test]
+    fn the_first_segment_may_be_in_small_digits() {
+        let small = LABEL.replace("000000030000000000000002", "0000000300000000000000ab");
+        assert_eq!(told(&small).ok().map(|label| label.timeline), Some(3));
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub(crate) fn lost(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost>
     plan.version().recovery.reads_prepared.then_some(())?;
     // The record that told of it may be one before the start, and files with later ones lost.
     let timeline = standing.timeline.max(Some(plan.lineage.of_page(start)))?;
-    lost_by(plan, &plan.lineage, timeline, start, standing)
+    // As the history says it, though a server may come to the end where it is not quite right.
+    let said = plan.wrong_lineage.as_ref().unwrap_or(&plan.lineage);
+    lost_by(plan, said, timeline, start, standing)
 }
 
 /// The same where recovery ends.

@@ -14,15 +14,17 @@ impl<O> Outcome<O> {
     /// Drops the problems that merely follow from such a file; keeps the one that names it.
     pub(crate) fn blame_never_begun(&mut self, plan: &Plan) {
         let Some(older) = older_records(plan, &self.problems) else { return };
+        let bytes = plan.geometry.segment_bytes;
+        let own = plan.lineage.of_file(older.start.0 / u64::from(bytes), bytes);
         let follows = |problem: &Problem| {
             let name = SegmentName::leading(&problem.segment);
-            let number = name.and_then(|name| name.number(plan.geometry.segment_bytes));
+            let number = name.and_then(|name| name.number(bytes));
             name.zip(number).is_some_and(|(name, number)| {
-                plan.lineage.of_file(number, plan.geometry.segment_bytes) == name.timeline
+                name.timeline == own || plan.lineage.of_file(number, bytes) == name.timeline
             })
         };
         // Its last record may lie before the place where its timeline begins.
-        let file = Lsn(older.end.0 - u64::from(plan.geometry.segment_bytes))..older.end;
+        let file = Lsn(older.end.0 - u64::from(bytes))..older.end;
         let is_apart = |problem: &Problem| match problem.elsewhere {
             Some(Elsewhere::Apart { last, .. }) => file.contains(&last),
             _ => false,
