@@ -357,7 +357,10 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let reached = reached(backup, wal);
     let Reached { stop, time, broken, .. } = reached;
     let consistent = consistent(backup, wal, stop)?;
-    opens(backup, wal, &reached)?;
+    // By a wrong history a server comes to another place.
+    if broken.is_none_or(|problem| problem.kind != ProblemKind::History) {
+        opens(backup, wal, &reached)?;
+    }
     if backup.label.is_some_and(|label| label.from_standby)
         && consistent_from(backup, wal).is_none()
     {

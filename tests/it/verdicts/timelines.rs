@@ -597,3 +597,34 @@ fn an_older_timelines_file_before_one_that_was_left_is_blamed_alone() {
     let told = told_of(folder);
     assert_eq!(told, [("page_timeline".to_owned(), name(2))]);
 }
+
+/// A file of the older one has no record of the newer one, whatever histories say.
+#[test]
+fn the_newer_timelines_file_under_the_older_ones_name_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    write(&mut first, 10);
+    first.switch();
+    store(&first, 0, folder);
+    let mut second = early.clone();
+    second.form.timeline = 2;
+    second.add(&Rec::begins(2, 1));
+    second.switch();
+    let third = promoted(&second, 2, 3);
+    store(&second, early.at(), folder);
+    store(&third, second.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    history(folder, 3, &[(1, early.at()), (2, second.at())]);
+    is_green("as it is", folder);
+    let name = |timeline: u32| format!("{timeline:08X}{:016X}", early.at() / SEGMENT);
+    fs::copy(folder.join(name(2)), folder.join(name(1))).expect("a copy");
+    is_red("of one that was left", folder, "record_body", &name(1));
+    // Nobody knows of the newer ones any more.
+    for timeline in [2, 3] {
+        fs::remove_file(folder.join(format!("{timeline:08X}.history"))).expect("removed");
+    }
+    let told = told_of(folder);
+    assert!(told.contains(&("record_body".to_owned(), name(1))), "{told:?}");
+}

@@ -184,7 +184,7 @@ fn misplaced_note(misplaced: &Misplaced) -> String {
     let Misplaced { history, timeline, told, begins } = *misplaced;
     format!(
         "{}: timeline {timeline} begins at {begins}, not at {told}: a server restores the same, but for a \
-         backup with its checkpoint between the two",
+         backup with its checkpoint, or a transaction that stays prepared, between the two",
         history::name_of(history)
     )
 }

@@ -271,7 +271,14 @@ fn timeline(
             None => own.iter().any(|segment| segment.file() == problem.segment),
         }
     };
+    let file_at = |lsn: Lsn| own.iter().find(|file| file.number == lsn.0 / u64::from(bytes));
+    let newer = outcome.of_newer_timelines(lineage).filter_map(|problem| {
+        let segment = problem.lsn.and_then(file_at)?.file();
+        Some(Problem { segment, ..problem })
+    });
+    let newer: Vec<Problem> = newer.collect();
     let mut problems = outcome.problems;
+    problems.extend(newer);
     blame_the_last(&mut problems, plan, lineage, verifier);
     blame_the_fork(&mut problems, plan, lineage);
     verified.problems.extend(problems.into_iter().filter(reaches));

@@ -16,6 +16,10 @@ pub(super) fn astray(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
         ProblemKind::WalLevel if version.minimal_ends_recovery => Some(
             "; a server ends there with FATAL, unless it has a recovery target before".to_owned(),
         ),
+        // Of a record that cannot be read recovery ends; redo of one that is read fails.
+        ProblemKind::RecordBody if problem.skipped_bytes == 0 => {
+            Some("; a server that redoes it may end with an error, and not open".to_owned())
+        }
         ProblemKind::PageTimeline
             if problem.is_read_to_the_end(plan.geometry.segment_bytes) =>
         {

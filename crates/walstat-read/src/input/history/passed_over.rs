@@ -27,7 +27,8 @@ impl fmt::Display for PassedOver {
         write!(
             f,
             "no segment of timeline {timeline}, which begins at {from}: a server reads those of timeline \
-             {read} in its place, to {to}, and restores no backup with its checkpoint between the two"
+             {read} in its place, to {to}, and restores no backup with its checkpoint between the two, nor \
+             opens with a transaction prepared there"
         )
     }
 }

@@ -8,6 +8,7 @@ use super::never_begun::older_records;
 use super::unfetched::file_at;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
+use crate::input::timeline::Lineage;
 use crate::scan::claims::Replacing;
 use walstat_format::block::needed::ReferenceFault;
 use walstat_format::fork::Fork;
@@ -28,16 +29,26 @@ impl<O> Outcome<O> {
             .iter()
             .any(|it| matches!(it.kind, ProblemKind::History | ProblemKind::MissingHistory));
         let older = older_records(plan, known);
-        let is_older = |lsn: &Lsn| older.as_ref().is_some_and(|records| records.contains(lsn));
-        let timelines = claims.timelines.iter().filter(|_| are_histories_right);
-        let timelines = timelines.filter(|(lsn, _)| !is_older(lsn));
-        let timelines = timelines.filter_map(|(lsn, switch)| wrong_timeline(plan, *lsn, *switch));
-        let mut problems: Vec<Problem> = replacing.chain(timelines).collect();
+        let is_older = |lsn: Lsn| older.as_ref().is_some_and(|records| records.contains(&lsn));
+        let timelines =
+            claims.timelines.iter().filter(|(lsn, _)| are_histories_right && !is_older(*lsn));
+        let timelines =
+            timelines.filter_map(|(lsn, switch)| wrong_timeline(&plan.lineage, *lsn, *switch));
+        let newer = self.of_newer_timelines(&plan.lineage);
+        let mut problems: Vec<Problem> = replacing.chain(timelines).chain(newer).collect();
         for problem in &mut problems {
             let file = |lsn| file_at(&plan.chain(), lsn);
             problem.segment = problem.lsn.map(file).unwrap_or_default();
         }
         self.add_problems(problems);
+    }
+
+    /// The problems of records that say they are of a newer timeline than all that a lineage has: whatever
+    /// the histories say, no file of those has one.
+    pub(crate) fn of_newer_timelines(&self, lineage: &Lineage) -> impl Iterator<Item = Problem> {
+        let told = self.claims.timelines.iter();
+        let newer = told.filter(|(_, switch)| switch.to > lineage.timeline());
+        newer.filter_map(|(lsn, switch)| wrong_timeline(lineage, *lsn, *switch))
     }
 
     /// Adds those of types that the release does not have, switches with data, and those whose references
@@ -70,8 +81,7 @@ fn wrong_replacement(it: &Replacing, known: &[Problem]) -> Option<Problem> {
 
 /// `unexpected timeline ID in checkpoint record` (`checkTimeLineSwitch` and `xlog_redo` there). The timeline
 /// before is looked at where one begins, and nowhere else: there the history is held against it.
-fn wrong_timeline(plan: &Plan, lsn: Lsn, Switch { from, to }: Switch) -> Option<Problem> {
-    let lineage = &plan.lineage;
+fn wrong_timeline(lineage: &Lineage, lsn: Lsn, Switch { from, to }: Switch) -> Option<Problem> {
     // Without a history, its first segment may begin with any older one.
     let is_known = lineage.parent().is_some() || lineage.timeline() == 1;
     let expected = lineage.of_page(lsn);
