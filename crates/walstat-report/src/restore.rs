@@ -14,6 +14,7 @@ use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 use astray::astray;
+pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
 pub use backup::Backup;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
 pub(crate) use two_phase::{Lost, ends_hot_standby, lost_at_the_end};
@@ -334,6 +335,15 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
         Some(point) => point.end,
         None => backup.start,
     };
+    // Up to where two copies differ all records are there: the last of them ends at that place.
+    let stop = match broken {
+        Some((limit, problem)) if problem.kind == ProblemKind::DuplicateDiffers => {
+            let page = Lsn(limit.0 - limit.0 % u64::from(wal.plan.geometry.page_bytes));
+            let is_first = wal.plan.geometry.first_byte(page) == limit;
+            stop.max(if is_first { page } else { limit })
+        }
+        _ => stop,
+    };
     let time = point.and_then(|point| point.time);
     let standing = point.map_or(Standing::default(), |point| point.standing);
     Reached { stop, time, broken: broken.map(|(_, problem)| problem), standing }
@@ -357,6 +367,9 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let reached = reached(backup, wal);
     let Reached { stop, time, broken, .. } = reached;
     let consistent = consistent(backup, wal, stop)?;
+    if let Some(why) = ends_inconsistent(backup, wal, broken, stop) {
+        return Err(why);
+    }
     // By a wrong history a server comes to another place.
     if broken.is_none_or(|problem| problem.kind != ProblemKind::History) {
         opens(backup, wal, &reached)?;
@@ -412,6 +425,8 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
             begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
         }
         kind if kind.is_of_records() => problem.lsn,
+        // Up to there both copies are alike.
+        ProblemKind::DuplicateDiffers => problem.lsn.or(begin),
         _ => begin.or(problem.lsn),
     };
     // A damaged record may begin before the start and reach over it: it counts.

@@ -7,8 +7,9 @@ mod reachable;
 use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
-    Backup, Reached, Unsearched, Wal, can_begin, consistent, consistent_from, ends_hot_standby,
-    findable, latest, lost_at_the_end, reached, unsearched, wrong_size,
+    Ahead, Backup, Reached, Unsearched, Wal, ahead, can_begin, consistent, consistent_from,
+    ends_hot_standby, ends_inconsistent, findable, latest, lost_at_the_end, reached, unsearched,
+    wrong_size,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub(crate) struct Judged {
     pub ended: Option<String>,
     /// What stands in its way there.
     pub broken: Option<String>,
+    /// What a server may meet before it comes there.
+    pub ahead: Option<Ahead>,
     /// Why it cannot be restored.
     pub why_not: Option<String>,
 }
@@ -162,7 +165,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
     let unopened = lost_at_the_end(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));
     let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
-    let why = why.or(fatal);
+    let why = why.or(fatal).or(ends_inconsistent(&backup, wal, broken, reaches));
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),
@@ -175,6 +178,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
         reaches: why.is_none().then(|| reaches.to_string()),
         why,
     };
+    let ahead = broken.and_then(|problem| ahead(problem, wal, reaches));
     let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
     let (reaches, broken) = match early.and_then(|early| Some((early.leaves(wal.plan)?, early))) {
         Some((left, early)) if left < reaches => (left, Some(early.told())),
@@ -186,7 +190,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     };
     let clock = || wal.reach.before(stop.unwrap_or(start)).and_then(|point| rfc3339(point.time?));
     let ended = row.stop_time.clone().or_else(|| row.start_time.clone()).or_else(clock);
-    (Judged { start, consistent: stop, stop: reaches, ended, broken, why_not }, row)
+    (Judged { start, consistent: stop, stop: reaches, ended, broken, ahead, why_not }, row)
 }
 
 /// A time of a label, `2026-11-21 09:12:01 UTC`; nothing where the zone is an abbreviation that only the

@@ -491,7 +491,8 @@ fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
     let short = |bytes: &[u8]| bytes[..1_000_000].to_vec();
     let long = |bytes: &[u8]| [bytes, b"x"].concat();
     type Change<'c> = &'c dyn Fn(&[u8]) -> Vec<u8>;
-    let ways: [(&str, Change<'_>, Change<'_>, bool); 7] = [
+    let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
+    let ways: [(&str, Change<'_>, Change<'_>, bool); 9] = [
         ("", &|all| all.to_vec(), &short, true),
         ("", &|all| all.to_vec(), &long, true),
         ("", &|all| all.to_vec(), &packed, true),
@@ -499,6 +500,8 @@ fn a_file_of_a_wrong_size_has_to_go_before_anything_is_restored() {
         (".zst", &packed, &|all| packed(&long(all)), true),
         (".zst", &packed, &|all| packed(&packed(all)), true),
         (".zst", &packed, &|all| cut(&packed(all)), false),
+        (".zst", &packed, &|all| half(&packed(all)), false),
+        (".zst", &packed, &|_| Vec::new(), false),
     ];
     for (index, (suffix, whole, wrong, is_fatal)) in ways.into_iter().enumerate() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -537,6 +540,27 @@ fn a_bad_copy_below_the_archive_does_not_end_a_restore() {
     let ran = restore(&[directory.path().to_owned()], &label()).exits(4);
     assert!(ran.stdout.contains("duplicate_differs"), "{}", ran.stdout);
     assert!(!sentence(&ran).contains("only"), "{}", sentence(&ran));
+}
+
+/// Whichever of both a server gets, it comes to the place where they differ.
+#[test]
+fn a_bad_copy_in_another_path_is_good_up_to_where_it_is_broken() {
+    let [good, bad] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    for path in segments(8, 10) {
+        let mut bytes = zstd::decode_all(&fs::read(&path).expect("a segment")[..]).expect("zstd");
+        let name = path.file_stem().expect("a name");
+        fs::write(good.path().join(name), &bytes).expect("a copy");
+        if name.to_string_lossy().ends_with("09") {
+            bytes[300_000..300_008].fill(b'X');
+        }
+        fs::write(bad.path().join(name), bytes).expect("a copy");
+    }
+    let alone = sentence(&restore(&[bad.path().to_owned()], &label()));
+    let place = |said: &str| said.split_whitespace().nth(3).map(str::to_owned);
+    let both = [good.path().to_owned(), bad.path().to_owned()];
+    let said = sentence(&restore(&both, &label()).exits(4));
+    assert!(said.contains("duplicate_differs"), "{said}");
+    assert_eq!(place(&said), place(&alone), "{said}, {alone}");
 }
 
 /// A label of another backup than the files beside it are of.

@@ -382,3 +382,106 @@ fn a_state_is_looked_for_as_the_history_says() {
     let why = format!("transaction 701, prepared at {at}, is read again from pg_wal/00000002");
     assert!(code == Some(1) && told.contains(&why), "{told}");
 }
+
+/// From 15 on it reads ahead of what it replays, and ends at a page of a timeline that it does not know.
+#[test]
+fn a_backup_that_ends_shortly_before_a_page_of_an_unknown_timeline_may_not_be_consistent() {
+    for (release, is_ahead) in [("14", false), ("15", true)] {
+        let mut wal = Wal::new(Form::of(release), FIRST);
+        let start = back_up(&mut wal);
+        wal.leave_in_segment(0);
+        let far = wal.add(&Rec::data(40));
+        write(&mut wal, 5);
+        wal.switch();
+        let directory = tempfile::tempdir().expect("a directory");
+        store(&wal, 0, directory.path());
+        let path = directory.path().join(format!("00000001{:016X}", FIRST + 1));
+        let mut bytes = fs::read(&path).expect("a segment");
+        bytes[4] = 33;
+        fs::write(&path, bytes).expect("a segment");
+        let (_, told) = restored(directory.path(), start, &[]);
+        let is_far = far.0 - start.0 > 512 * 1024;
+        let is_said = told.contains("not restorable with recovery_prefetch");
+        assert_eq!((is_far, is_said), (true, false), "{release}: {told}");
+        assert_eq!(told.contains("reads ahead (recovery_prefetch)"), is_ahead, "{told}");
+    }
+    // The backup ends right before it.
+    let mut wal = Wal::new(Form::of("15"), FIRST);
+    write(&mut wal, 90);
+    let start = back_up(&mut wal);
+    wal.leave_in_segment(0);
+    write(&mut wal, 5);
+    wal.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    store(&wal, 0, directory.path());
+    let path = directory.path().join(format!("00000001{:016X}", FIRST + 1));
+    let mut bytes = fs::read(&path).expect("a segment");
+    bytes[4] = 33;
+    fs::write(&path, bytes).expect("a segment");
+    let (_, told) = restored(directory.path(), start, &[]);
+    assert!(told.starts_with("not restorable with recovery_prefetch"), "{told}");
+    assert_eq!(window(directory.path(), &[])["backups"][0]["usable"], false);
+}
+
+/// From 15 on it asks for the next file while it replays what comes before.
+#[test]
+fn a_target_shortly_before_a_file_that_ends_a_server_may_not_be_reached() {
+    for (release, is_ahead) in [("14", false), ("15", true)] {
+        let mut wal = Wal::new(Form::of(release), FIRST);
+        let start = back_up(&mut wal);
+        write(&mut wal, 20);
+        let early = wal.add(&Rec::data(40));
+        write(&mut wal, 60);
+        let late = wal.add(&Rec::data(40));
+        wal.leave_in_segment(0);
+        write(&mut wal, 5);
+        wal.switch();
+        let directory = tempfile::tempdir().expect("a directory");
+        store(&wal, 0, directory.path());
+        let path = directory.path().join(format!("00000001{:016X}", FIRST + 1));
+        let whole = fs::read(&path).expect("a segment");
+        fs::write(&path, &whole[..5000]).expect("a segment");
+        assert!(early > start);
+        for (target, is_near) in [(early, false), (late, true)] {
+            let (is_reached, why) = reached(directory.path(), target, &[]);
+            let is_said = why.contains("recovery_prefetch = off gets there");
+            assert_eq!((is_reached, is_said), (true, is_ahead && is_near), "{release}: {why}");
+        }
+    }
+}
+
+/// A timeline that leaves another one where that stands, with a shutdown checkpoint as a server writes it.
+fn begun_by_checkpoint(wal: &Wal, from: u32, to: u32) -> Wal {
+    let mut wal = wal.clone();
+    wal.form.timeline = to;
+    let mut begin = Rec::begins(to, from);
+    begin.main[..8].copy_from_slice(&wal.next().0.to_le_bytes());
+    wal.add(&begin);
+    write(&mut wal, 150);
+    wal.switch();
+    wal
+}
+
+/// A hot standby reads the history of the timeline that it has come to, and nobody else does.
+#[test]
+fn a_broken_older_history_ends_a_hot_standby_that_reads_a_state() {
+    for is_prepared in [false, true] {
+        let mut wal = timeline_1(1, true);
+        let start = back_up(&mut wal);
+        if is_prepared {
+            wal.add(&prepare(701));
+        }
+        wal.leave_in_segment(0);
+        let second = begun_by_checkpoint(&wal, 1, 2);
+        let third = begun_by_checkpoint(&second, 2, 3);
+        let directory = archive(&wal, &second);
+        store(&third, second.at(), directory.path());
+        history(directory.path(), 3, &[(1, wal.at()), (2, second.at())]);
+        let (code, told) = restored(directory.path(), start, &[]);
+        assert_eq!(code, Some(0), "{told}");
+        fs::write(directory.path().join("00000002.history"), "garbage").expect("a history");
+        let (code, told) = restored(directory.path(), start, &[]);
+        let is_ended = told.contains("again it reads 00000002.history");
+        assert_eq!((code, is_ended), (Some(4), is_prepared), "{told}");
+    }
+}

@@ -78,6 +78,16 @@ fn a_timeline_that_left_nothing_but_its_history_is_passed_over() {
     is_green("two of them", directory);
     let said = restored(directory);
     assert!(said.starts_with(&to_the_end(&fourth)) && !is_short(&said), "{said}");
+    // None of them left a segment.
+    let (directory, _) = places();
+    let directory = directory.path();
+    history(directory, 2, &[(1, early.at())]);
+    history(directory, 3, &[(1, early.at()), (2, late.at())]);
+    is_green("histories alone", directory);
+    let said = restored(directory);
+    let mut all = later.clone();
+    write(&mut all, 100);
+    assert!(said.starts_with(&to_the_end(&all)) && !is_short(&said), "{said}");
     // Its own segments are lost.
     let (directory, _) = places();
     let directory = directory.path();

@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn the_first_segment_may_be_in_small_digits() {
         let small = LABEL.replace("000000030000000000000002", "0000000300000000000000ab");
-        assert_eq!(told(&small).ok().map(|label| label.timeline), Some(3));
+        assert_eq!(told(&small).ok().map(|label| label.found.label.timeline), Some(3));
     }
 
     #[test]

@@ -325,8 +325,9 @@ impl Placed {
         match (&piece.name, reason) {
             // The same segment is there unencrypted too.
             (Some(name), _) if opaque && self.has_clear(name) => self.others.push(piece.file()),
-            // A `.partial` promises nothing, and that of another cluster is none of this archive.
-            (Some(name), None) if name.standing == Standing::Partial => {
+            // A `.partial` promises nothing: one of another cluster, or that is no file, is none of this
+            // archive.
+            (Some(name), None | Some(NotWal::NoFile(_))) if name.standing == Standing::Partial => {
                 self.notes.push(format!("{}: not read: {}", piece.file(), problem.found));
             }
             (Some(name), _) if name.standing == Standing::Aside => {

@@ -2,7 +2,7 @@
 //! bytes are.
 
 use super::input_kind::InputKind;
-use super::names::{Standing, file_name};
+use super::names::{Standing, compression_suffix, file_name};
 use super::probe::{FirstPage, NotWal};
 use super::source::Source;
 use std::sync::Arc;
@@ -46,6 +46,11 @@ impl Segment {
     /// The file's name, to be shown.
     pub fn file(&self) -> String {
         file_name(self.source.path())
+    }
+
+    /// Whether a tool unpacks it where it is fetched, by its name.
+    pub fn is_to_be_unpacked(&self) -> bool {
+        compression_suffix(&self.file()).is_some()
     }
 
     /// Whether the file has to hold a whole segment, by its name.

@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn the_newest_timeline_with_a_history_is_followed() {
         let of_backup = |present: &[u32], begins_on| {
-            newest_complete(&present.iter().copied().collect(), &histories(), begins_on)
+            newest_complete(&present.iter().copied().collect(), &histories(), begins_on, None)
         };
         let newest = |present: &[u32]| of_backup(present, None);
         assert_eq!(of_backup(&[1, 2, 4], Some(4)), Some(4), "it needs no history");

@@ -308,7 +308,14 @@ impl<O> Outcome<O> {
 
     /// Adds problems that were found elsewhere, except those that it has already.
     pub(crate) fn add_problems(&mut self, problems: Vec<Problem>) {
-        let identity = |problem: &Problem| (problem.kind, problem.lsn, problem.segment.clone());
+        // A page of another timeline is told of the segment, and of the file as it is packed.
+        let name = |problem: &Problem| match problem.kind {
+            ProblemKind::PageTimeline => {
+                problem.segment.get(..NAME_DIGITS).unwrap_or(&problem.segment).to_owned()
+            }
+            _ => problem.segment.clone(),
+        };
+        let identity = |problem: &Problem| (problem.kind, problem.lsn, name(problem));
         let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect();
         self.problems
             .extend(problems.into_iter().filter(|problem| known.insert(identity(problem))));

@@ -1,6 +1,7 @@
 //! Where a server leaves the WAL that is judged, and goes on with other WAL.
 
-use super::{Wal, wrong_size};
+use super::{Backup, Wal, consistent_from, wrong_size};
+use std::fmt;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::plan::Plan;
@@ -36,6 +37,54 @@ pub(super) fn astray(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
     }
 }
 
+/// What a server may meet ahead of the record that it replays, and end at.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// From where on.
+    pub from: Lsn,
+    /// What.
+    what: String,
+}
+
+/// Bytes of records that a server decodes ahead (`wal_decode_buffer_size`, as it is unless it is set).
+const DECODED_AHEAD: u64 = 512 * 1024;
+
+/// What a server meets ahead that would stop at `stop`, for a problem there that ends it.
+pub(crate) fn ahead(problem: &Problem, wal: &Wal<'_>, stop: Lsn) -> Option<Ahead> {
+    let is_page = problem.kind == ProblemKind::PageTimeline
+        && !problem.is_read_to_the_end(wal.plan.geometry.segment_bytes);
+    let ends = is_page || wrong_size(problem, wal).is_some();
+    (ends && wal.plan.version().recovery.reads_ahead).then(|| Ahead {
+        from: Lsn(stop.0.saturating_sub(DECODED_AHEAD)),
+        what: format!("{} in {}", problem.kind, problem.segment),
+    })
+}
+
+/// That a backup need not be consistent before a server that reads ahead ends at a page.
+pub(crate) fn ends_inconsistent(
+    backup: &Backup,
+    wal: &Wal<'_>,
+    problem: Option<&Problem>,
+    stop: Lsn,
+) -> Option<String> {
+    let problem = problem.filter(|problem| problem.kind == ProblemKind::PageTimeline)?;
+    let (ahead, from) = (ahead(problem, wal, stop)?, consistent_from(backup, wal)?);
+    (from > ahead.from && from <= stop).then(|| {
+        format!("not restorable with recovery_prefetch: consistent from {from} on, and {ahead}, at {stop}")
+    })
+}
+
+impl fmt::Display for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a server that reads ahead may meet {} before it stops, and end: recovery_prefetch = off gets \
+             there",
+            self.what
+        )
+    }
+}
+
 /// What a server does where a segment is missing that an older timeline has too, or has to go: it takes that
 /// one, and goes on with what the newer timeline left (`XLogFileReadAnyTLI` in
 /// `src/backend/access/transam/xlogrecovery.c`).
@@ -56,8 +105,16 @@ fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
     // Behind the place where a later timeline begins, its first segment is no help.
     let begins = plan.lineage.spans().find(|(timeline, _)| *timeline == name.timeline)?.1.start;
     let is_first = begins.0 / u64::from(bytes) == number;
+    // A tool fails on what it cannot unpack.
+    let is_missed = matches!(
+        problem.kind,
+        ProblemKind::MissingSegment
+            | ProblemKind::Truncated
+            | ProblemKind::Unreadable
+            | ProblemKind::CodecChecksum
+    );
     let has_to_go = || wrong_size(problem, wal).is_some_and(|file| file.is_its_own());
-    let is_gone = problem.kind == ProblemKind::MissingSegment || has_to_go();
+    let is_gone = is_missed || has_to_go();
     (is_first && is_gone).then(|| {
         let after = (number..).find(|number| !is_there(older, *number)).unwrap_or(number);
         format!(

@@ -11,7 +11,9 @@ use super::Wal;
 use walstat_analyse::two_phase::{Prepared, Standing};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
+use walstat_read::input::history;
 use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::{Problem, ProblemKind};
 use walstat_read::input::timeline::Lineage;
 
 /// A prepared transaction whose state is not found.
@@ -80,7 +82,7 @@ fn lost_by(
 pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
     let readings = wal.reach.two_phase().readings().iter();
     let mut after = readings.filter(|reading| reading.lsn >= start);
-    after.find_map(|reading| {
+    let lost = after.find_map(|reading| {
         let lost = lost(wal.plan, start, &reading.standing)?;
         let Lost { wanted, .. } = lost;
         let told = format!(
@@ -90,6 +92,34 @@ pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String
             lost.told()
         );
         Some((reading.lsn, told))
+    });
+    lost.into_iter().chain(broken_history(wal, start)).min_by_key(|(place, _)| *place)
+}
+
+/// Where it ends since it reads the history of the timeline that it has come to, which is broken (`invalid
+/// data in history file`). Nobody else reads that one where there is a newer one.
+fn broken_history(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
+    let plan = wal.plan;
+    plan.version().recovery.reads_prepared.then_some(())?;
+    let begins = plan.lineage.spans().map(|(_, span)| span.start).filter(|begin| *begin > start);
+    begins.into_iter().find_map(|begin| {
+        let lsn = plan.geometry.first_byte(begin);
+        let is_shutdown = wal.backups.checkpoint_at(lsn).is_ok_and(|it| it.redo == lsn);
+        let prepared = wal.reach.before(lsn).and_then(|point| point.standing.prepared);
+        let prepared = prepared.filter(|prepared| is_shutdown && prepared.lsn >= start)?;
+        let left = plan.lineage.of_page(Lsn(begin.0 - 1));
+        let is_it = |problem: &&Problem| {
+            problem.kind == ProblemKind::History
+                && problem.lsn.is_none()
+                && history::timeline_of(&problem.segment) == Some(left)
+        };
+        let Problem { segment, found, .. } = wal.problems.iter().find(is_it)?;
+        let told = format!(
+            "redo of the shutdown checkpoint at {lsn} ends a hot standby with FATAL: to read the state of \
+             transaction {} again it reads {segment}, in which {found}; hot_standby = off gets past it",
+            prepared.xid
+        );
+        Some((lsn, told))
     })
 }
 

@@ -51,7 +51,7 @@ pub(super) fn judge(
             asked,
             inclusive,
             reachable: true,
-            why: reason(target, place, later.as_deref()),
+            why: reason(target, place, later.as_deref()) + &met_before(backup, place),
             stops_before_lsn: Some(stops_before(question, target, place).to_string()),
             backup_start_lsn: Some(backup.start.to_string()),
         },
@@ -146,6 +146,12 @@ fn reason(target: &Target, place: &Match, later: Option<&str>) -> String {
         Goal::Xid(xid) => format!("the record at {lsn} ends transaction {xid}"),
         Goal::Name(_) => format!("the restore point is at {lsn}"),
     }
+}
+
+/// What a server may meet before it stops at a place.
+fn met_before(backup: &Judged, place: &Match) -> String {
+    let ahead = backup.ahead.as_ref().filter(|ahead| place.end > ahead.from);
+    ahead.map_or_else(String::new, |ahead| format!("; {ahead}"))
 }
 
 fn why_not(

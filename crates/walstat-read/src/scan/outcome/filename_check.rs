@@ -12,7 +12,7 @@ use crate::input::segment::Segment;
 use crate::scan::damage::{Cause, Gap};
 use crate::scan::ending::EndingKind;
 use crate::scan::run::Run;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, PageFault};
@@ -186,7 +186,8 @@ fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
 }
 
 /// A file that is cut off or unreadable is reported as a file, and by the records that are lost in it:
-/// leaves only the records, which say more. A record may run through several such files: the others are told.
+/// leaves only the records, which say more, and how the file is fetched, which it says itself. A record may
+/// run through several such files: the others are told.
 pub(super) fn say_once(problems: &mut Vec<Problem>, geometry: &Geometry) {
     let file_faults = [ProblemKind::Truncated, ProblemKind::Unreadable];
     let place = |problem: &Problem| {
@@ -198,6 +199,13 @@ pub(super) fn say_once(problems: &mut Vec<Problem>, geometry: &Geometry) {
         .filter(|problem| problem.segment.is_empty() && file_faults.contains(&problem.kind))
         .filter_map(place)
         .collect();
+    let of_files = problems.iter().filter(|problem| !problem.segment.is_empty());
+    let of_files: BTreeMap<_, _> =
+        of_files.filter_map(|problem| Some((place(problem)?, problem.fetched))).collect();
+    for problem in problems.iter_mut().filter(|problem| problem.segment.is_empty()) {
+        let fetched = place(problem).and_then(|place| of_files.get(&place));
+        problem.fetched = fetched.copied().unwrap_or(problem.fetched);
+    }
     problems.retain(|problem| {
         let said = place(problem).is_some_and(|place| of_records.contains(&place));
         problem.segment.is_empty() || !said
