@@ -102,6 +102,11 @@ impl TwoPhase {
         Standing { prepared, timeline: self.timeline }
     }
 
+    /// All that are prepared after the last record, in WAL order.
+    pub fn pending(&self) -> impl Iterator<Item = &Prepared> {
+        self.pending.values()
+    }
+
     /// The shutdown checkpoints at which something is prepared, in WAL order: of those between which nothing
     /// is prepared the first, and of many the first and the last.
     pub fn readings(&self) -> &[Reading] {

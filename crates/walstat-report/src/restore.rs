@@ -17,7 +17,7 @@ use astray::astray;
 pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
 pub use backup::Backup;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
-pub(crate) use two_phase::{Lost, ends_hot_standby, lost_at_the_end};
+pub(crate) use two_phase::{Lost, ends_hot_standby, lost_after_all, lost_at_the_end};
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_analyse::two_phase::Standing;
@@ -351,14 +351,14 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
 
 /// A hot standby comes to the end, and the server opens there.
 fn opens(backup: &Backup, wal: &Wal<'_>, reached: &Reached<'_>) -> Result<(), String> {
-    let Reached { stop, standing, .. } = reached;
+    let Reached { stop, .. } = reached;
     let ends = ends_hot_standby(wal, backup.start).filter(|(place, _)| place < stop);
     if let Some((place, why)) = ends {
         let is_early = consistent_from(backup, wal).is_some_and(|from| place < from);
         let ends = format!("restorable to LSN {place} only: {why}");
         return Err(if is_early { format!("not restorable: {why}") } else { ends });
     }
-    let lost = lost_at_the_end(wal.plan, backup.start, standing);
+    let lost = lost_after_all(wal, backup.start, reached);
     lost.map_or(Ok(()), |lost| Err(format!("not restorable: {}", lost.at_the_end(*stop))))
 }
 

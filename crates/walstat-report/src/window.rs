@@ -8,7 +8,7 @@ use super::build::rfc3339;
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
     Ahead, Backup, Reached, Unsearched, Wal, ahead, can_begin, consistent, consistent_from,
-    ends_hot_standby, ends_inconsistent, findable, latest, lost_at_the_end, reached, unsearched,
+    ends_hot_standby, ends_inconsistent, findable, latest, lost_after_all, reached, unsearched,
     wrong_size,
 };
 use jiff::fmt::strtime;
@@ -147,7 +147,8 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let mut in_wal = wal.backups.ends.iter().filter(|_| is_primarys);
     let in_wal = in_wal.find(|end| end.start == start).map(|end| end.end);
     let stop = consistent_from(&backup, wal);
-    let Reached { stop: reaches, broken, standing, .. } = reached(&backup, wal);
+    let reached = reached(&backup, wal);
+    let Reached { stop: reaches, broken, .. } = reached;
     let early = unsearched(&backup, wal);
     let begins = can_begin(&backup, wal)
         .and_then(|()| latest(&backup, wal.plan))
@@ -163,7 +164,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let fatal = broken.and_then(|problem| wrong_size(problem, wal));
     let fatal = fatal.map(|file| file.why_not(reaches));
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
-    let unopened = lost_at_the_end(wal.plan, start, &standing).map(|lost| lost.at_the_end(reaches));
+    let unopened = lost_after_all(wal, start, &reached).map(|lost| lost.at_the_end(reaches));
     let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
     let why = why.or(fatal).or(ends_inconsistent(&backup, wal, broken, reaches));
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));

@@ -381,6 +381,14 @@ fn a_state_is_looked_for_as_the_history_says() {
     let (code, told) = restored(directory.path(), start, &[]);
     let why = format!("transaction 701, prepared at {at}, is read again from pg_wal/00000002");
     assert!(code == Some(1) && told.contains(&why), "{told}");
+    // Whichever is prepared after it.
+    let mut newer = newer;
+    newer.add(&prepare(702));
+    newer.switch();
+    let directory = archive(&wal, &newer);
+    history(directory.path(), 2, &[(1, at.0 + 0x8000)]);
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert!(code == Some(1) && told.contains(&why), "{told}");
 }
 
 /// From 15 on it reads ahead of what it replays, and ends at a page of a timeline that it does not know.

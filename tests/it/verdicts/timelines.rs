@@ -628,3 +628,25 @@ fn the_newer_timelines_file_under_the_older_ones_name_is_told() {
     let told = told_of(folder);
     assert!(told.contains(&("record_body".to_owned(), name(1))), "{told:?}");
 }
+
+/// The one cannot be read, and the other one names too old a timeline: the oldest one is read all the same.
+#[test]
+fn exchanged_histories_do_not_hide_the_oldest_timeline() {
+    let first = timeline_1(2, true);
+    let second = promoted(&first, 1, 2);
+    let third = promoted(&second, 2, 3);
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&first, 0, folder);
+    store(&second, first.at(), folder);
+    store(&third, second.at(), folder);
+    history(folder, 2, &[(1, first.at()), (2, second.at())]);
+    history(folder, 3, &[(1, first.at())]);
+    let start = format!("0/{:X}", SEGMENT * 5 + 40);
+    let ran = check(&["--as", "archive", "--from", &start], folder).exits(4);
+    let blamed: Vec<String> = told_of(folder).into_iter().map(|(_, file)| file).collect();
+    assert_eq!(blamed, ["00000002.history", "00000003.history"], "{:?}", told(&ran));
+    let place = walstat_format::lsn::Lsn(first.at());
+    let checks = ran.json()["checks"].to_string();
+    assert!(checks.contains(&format!("restorable to LSN {place}")), "{checks}");
+}

@@ -253,7 +253,11 @@ impl Histories {
         let goes_astray = own.filter(|own| own.timeline != end.timeline);
         let lsn = goes_astray.map_or(end.end, |own| own.end.min(end.end));
         self.complain(Problem { lsn: Some(lsn), ..problem });
-        let before = self.ancestors(end.timeline).unwrap_or_default().to_vec();
+        // Where the history of that one cannot be read, this one's own tells of those before it.
+        let own = self.ancestors(timeline).unwrap_or_default().iter();
+        let own = own.filter(|it| it.timeline < end.timeline && it.end <= end.end).copied();
+        let before =
+            self.ancestors(end.timeline).map_or_else(|| own.collect(), <[Ancestor]>::to_vec);
         self.replace(timeline, before.into_iter().chain([end]).collect());
     }
 

@@ -7,7 +7,7 @@
 //! Where recovery ends, 16 and later read it a second time after the new timeline has begun, which goes on
 //! from the one that recovery was to, whether or not there was WAL of that.
 
-use super::Wal;
+use super::{Reached, Wal};
 use walstat_analyse::two_phase::{Prepared, Standing};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
@@ -46,6 +46,28 @@ pub(crate) fn lost_at_the_end(plan: &Plan, start: Lsn, standing: &Standing) -> O
         lost_by(plan, target, target.timeline(), start, standing)
     };
     lost(plan, start, standing).or_else(lost_anew)
+}
+
+/// The same where replay ends without a target.
+pub(crate) fn lost_after_all(wal: &Wal<'_>, start: Lsn, reached: &Reached<'_>) -> Option<Lost> {
+    let Reached { standing, broken, .. } = reached;
+    let by_history = || lost_by_wrong_history(wal, start, standing).filter(|_| broken.is_none());
+    lost_at_the_end(wal.plan, start, standing).or_else(by_history)
+}
+
+/// The same of any transaction that is prepared at the end of the WAL, where the history has other files than
+/// those of the segment in which a timeline begins.
+fn lost_by_wrong_history(wal: &Wal<'_>, start: Lsn, standing: &Standing) -> Option<Lost> {
+    wal.plan.wrong_lineage.as_ref()?;
+    let segment = u64::from(wal.plan.geometry.segment_bytes);
+    let mut number = None;
+    let mut pending = wal.reach.two_phase().pending();
+    pending.find_map(|prepared| {
+        // One of each segment tells.
+        let is_first = number.replace(prepared.lsn.0 / segment) != Some(prepared.lsn.0 / segment);
+        let standing = Standing { prepared: Some(*prepared), ..*standing };
+        is_first.then(|| lost(wal.plan, start, &standing)).flatten()
+    })
 }
 
 /// The same by what a lineage says of the files up to a timeline of it.
