@@ -311,6 +311,8 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
 pub(crate) struct Reached<'p> {
     /// After the last record, or after the segment that it closes.
     pub stop: Lsn,
+    /// After the last record.
+    pub last: Lsn,
     /// When the last transaction before it ended.
     pub time: Option<Time>,
     /// Why it comes no farther, if that is not the end of the WAL.
@@ -346,7 +348,8 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
     };
     let time = point.and_then(|point| point.time);
     let standing = point.map_or(Standing::default(), |point| point.standing);
-    Reached { stop, time, broken: broken.map(|(_, problem)| problem), standing }
+    let last = point.map_or(backup.start, |point| point.end);
+    Reached { stop, last, time, broken: broken.map(|(_, problem)| problem), standing }
 }
 
 /// A hot standby comes to the end, and the server opens there.
@@ -367,7 +370,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let reached = reached(backup, wal);
     let Reached { stop, time, broken, .. } = reached;
     let consistent = consistent(backup, wal, stop)?;
-    if let Some(why) = ends_inconsistent(backup, wal, broken, stop) {
+    if let Some(why) = ends_inconsistent(backup, wal, &reached) {
         return Err(why);
     }
     // By a wrong history a server comes to another place.

@@ -166,7 +166,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
     let ended = ends.as_ref().map(|(place, why)| format!("restorable to LSN {place} only: {why}"));
     let unopened = lost_after_all(wal, start, &reached).map(|lost| lost.at_the_end(reaches));
     let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
-    let why = why.or(fatal).or(ends_inconsistent(&backup, wal, broken, reaches));
+    let why = why.or(fatal).or(ends_inconsistent(&backup, wal, &reached));
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),
@@ -179,7 +179,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Jud
         reaches: why.is_none().then(|| reaches.to_string()),
         why,
     };
-    let ahead = broken.and_then(|problem| ahead(problem, wal, reaches));
+    let ahead = ahead(wal, &reached);
     let broken = broken.map(|problem| format!("{} in {}", problem.kind, problem.segment));
     let (reaches, broken) = match early.and_then(|early| Some((early.leaves(wal.plan)?, early))) {
         Some((left, early)) if left < reaches => (left, Some(early.told())),

@@ -413,11 +413,11 @@ fn a_backup_that_ends_shortly_before_a_page_of_an_unknown_timeline_may_not_be_co
         assert_eq!((is_far, is_said), (true, false), "{release}: {told}");
         assert_eq!(told.contains("reads ahead (recovery_prefetch)"), is_ahead, "{told}");
     }
-    // The backup ends right before it.
+    // The backup ends right before it, with an XLOG_SWITCH.
     let mut wal = Wal::new(Form::of("15"), FIRST);
-    write(&mut wal, 90);
+    write(&mut wal, 5);
     let start = back_up(&mut wal);
-    wal.leave_in_segment(0);
+    wal.switch();
     write(&mut wal, 5);
     wal.switch();
     let directory = tempfile::tempdir().expect("a directory");

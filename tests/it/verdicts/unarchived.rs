@@ -172,7 +172,8 @@ fn where_a_wrong_history_leads_a_server_is_said() {
     let said = restored(directory);
     let leads = "only, not to the end at";
     assert!(
-        said.contains(leads) && said.contains("by that history a server goes on with timeline 1"),
+        said.contains(leads)
+            && said.contains("by that history a server goes on with timeline 1, to"),
         "{said}"
     );
     assert_eq!(told(&check(&["--as", "archive"], directory)).len(), 1);

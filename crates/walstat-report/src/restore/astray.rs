@@ -1,6 +1,6 @@
 //! Where a server leaves the WAL that is judged, and goes on with other WAL.
 
-use super::{Backup, Wal, consistent_from, wrong_size};
+use super::{Backup, Reached, Wal, consistent_from, wrong_size};
 use std::fmt;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
@@ -49,13 +49,14 @@ pub(crate) struct Ahead {
 /// Bytes of records that a server decodes ahead (`wal_decode_buffer_size`, as it is unless it is set).
 const DECODED_AHEAD: u64 = 512 * 1024;
 
-/// What a server meets ahead that would stop at `stop`, for a problem there that ends it.
-pub(crate) fn ahead(problem: &Problem, wal: &Wal<'_>, stop: Lsn) -> Option<Ahead> {
+/// What a server meets ahead, for a problem at which it ends.
+pub(crate) fn ahead(wal: &Wal<'_>, reached: &Reached<'_>) -> Option<Ahead> {
+    let problem = reached.broken?;
     let is_page = problem.kind == ProblemKind::PageTimeline
         && !problem.is_read_to_the_end(wal.plan.geometry.segment_bytes);
     let ends = is_page || wrong_size(problem, wal).is_some();
     (ends && wal.plan.version().recovery.reads_ahead).then(|| Ahead {
-        from: Lsn(stop.0.saturating_sub(DECODED_AHEAD)),
+        from: Lsn(reached.last.0.saturating_sub(DECODED_AHEAD)),
         what: format!("{} in {}", problem.kind, problem.segment),
     })
 }
@@ -64,11 +65,11 @@ pub(crate) fn ahead(problem: &Problem, wal: &Wal<'_>, stop: Lsn) -> Option<Ahead
 pub(crate) fn ends_inconsistent(
     backup: &Backup,
     wal: &Wal<'_>,
-    problem: Option<&Problem>,
-    stop: Lsn,
+    reached: &Reached<'_>,
 ) -> Option<String> {
-    let problem = problem.filter(|problem| problem.kind == ProblemKind::PageTimeline)?;
-    let (ahead, from) = (ahead(problem, wal, stop)?, consistent_from(backup, wal)?);
+    reached.broken.filter(|problem| problem.kind == ProblemKind::PageTimeline)?;
+    let (ahead, from) = (ahead(wal, reached)?, consistent_from(backup, wal)?);
+    let stop = reached.stop;
     (from > ahead.from && from <= stop).then(|| {
         format!("not restorable with recovery_prefetch: consistent from {from} on, and {ahead}, at {stop}")
     })
@@ -131,9 +132,11 @@ fn by_wrong_history(problem: &Problem, plan: &Plan) -> Option<String> {
     let bytes = plan.geometry.segment_bytes;
     let first = lsn.0 / u64::from(bytes);
     let taken = wrong.of_file(first, bytes);
+    // Where the newest one has no file, those before it are tried.
     let is_there = |number: u64| {
-        let files = plan.files.get(&(wrong.of_file(number, bytes), number));
-        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
+        let begun = wrong.spans().filter(|(_, span)| span.start.0 / u64::from(bytes) <= number);
+        let mut files = begun.filter_map(|(timeline, _)| plan.files.get(&(timeline, number)));
+        files.any(|files| files.iter().any(Segment::is_asked_for))
     };
     let is_other = taken != plan.lineage.of_file(first, bytes);
     (is_other && is_there(first)).then(|| {
