@@ -71,18 +71,16 @@ pub(crate) fn ends_inconsistent(
     let (ahead, from) = (ahead(wal, reached)?, consistent_from(backup, wal)?);
     let stop = reached.stop;
     (from > ahead.from && from <= stop).then(|| {
-        format!("not restorable with recovery_prefetch: consistent from {from} on, and {ahead}, at {stop}")
+        format!(
+            "not restorable with recovery_prefetch: consistent from {from} on, and {ahead}; with \
+             recovery_prefetch = off restorable to LSN {stop} only"
+        )
     })
 }
 
 impl fmt::Display for Ahead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a server that reads ahead may meet {} before it stops, and end: recovery_prefetch = off gets \
-             there",
-            self.what
-        )
+        write!(f, "a server that reads ahead may meet {} before it stops, and end", self.what)
     }
 }
 

@@ -151,7 +151,7 @@ fn reason(target: &Target, place: &Match, later: Option<&str>) -> String {
 /// What a server may meet before it stops at a place.
 fn met_before(backup: &Judged, place: &Match) -> String {
     let ahead = backup.ahead.as_ref().filter(|ahead| place.end > ahead.from);
-    ahead.map_or_else(String::new, |ahead| format!("; {ahead}"))
+    ahead.map_or_else(String::new, |ahead| format!("; {ahead}: recovery_prefetch = off gets there"))
 }
 
 fn why_not(
