@@ -373,10 +373,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     if let Some(why) = ends_inconsistent(backup, wal, &reached) {
         return Err(why);
     }
-    // By a wrong history a server comes to another place.
-    if broken.is_none_or(|problem| problem.kind != ProblemKind::History) {
-        opens(backup, wal, &reached)?;
-    }
+    opens(backup, wal, &reached)?;
     if backup.label.is_some_and(|label| label.from_standby)
         && consistent_from(backup, wal).is_none()
     {

@@ -1,4 +1,5 @@
-//! Where a server leaves the WAL that is judged, and goes on with other WAL.
+//! What a server does at a problem, if that is more than to end replay there: it goes on with other WAL, ends
+//! with an error, or reads ahead and ends before.
 
 use super::{Backup, Reached, Wal, consistent_from, wrong_size};
 use std::fmt;

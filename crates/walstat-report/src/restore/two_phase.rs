@@ -51,6 +51,10 @@ pub(crate) fn lost_at_the_end(plan: &Plan, start: Lsn, standing: &Standing) -> O
 /// The same where replay ends without a target.
 pub(crate) fn lost_after_all(wal: &Wal<'_>, start: Lsn, reached: &Reached<'_>) -> Option<Lost> {
     let Reached { standing, broken, .. } = reached;
+    // By a wrong history a server comes to another place.
+    if broken.is_some_and(|problem| problem.kind == ProblemKind::History) {
+        return None;
+    }
     let by_history = || lost_by_wrong_history(wal, start, standing).filter(|_| broken.is_none());
     lost_at_the_end(wal.plan, start, standing).or_else(by_history)
 }

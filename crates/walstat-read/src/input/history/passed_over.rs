@@ -4,7 +4,7 @@
 //! place, before it archived anything but the history, and another one recovered to a later place.
 
 use super::{Ancestor, Histories};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use walstat_format::lsn::Lsn;
 
@@ -43,21 +43,22 @@ impl Histories {
         is_there: impl Fn(u32) -> bool,
     ) -> bool {
         let before = self.passed_over.len();
-        for (history, rivals) in self.sound.iter_mut().filter(|(_, rivals)| rivals.len() == 1) {
-            let Some(said) = rivals.first() else { continue };
+        let single = self.sound.iter().filter(|(_, rivals)| rivals.len() == 1);
+        let lists =
+            single.filter_map(|(history, rivals)| Some((*history, rivals.first()?.clone())));
+        let lists: Vec<(u32, Vec<Ancestor>)> = lists.collect();
+        for (history, said) in lists {
             let mut ancestors = said.clone();
-            let children = said.iter().skip(1).map(|it| it.timeline).chain([*history]);
+            let children = said.iter().skip(1).map(|it| it.timeline).chain([history]);
             for (index, child) in children.enumerate() {
-                let begin = begins.get(&child);
+                let Some(begin) = begins.get(&child) else { continue };
                 let until = ancestors.get_mut(..=index).unwrap_or_default();
-                let left = begin.and_then(|begin| left(until, *begin, &is_there));
-                let empty = left.and_then(|left| until.get_mut(left..)).unwrap_or_default();
+                let Some(left) = left(until, *begin, &is_there) else { continue };
+                let empty = until.get_mut(left..).unwrap_or_default();
                 self.passed_over.extend(without_place(empty));
             }
-            if ancestors != *said {
-                let said = std::mem::replace(rivals, BTreeSet::from([ancestors])).pop_first();
-                self.corrected.entry(*history).or_insert(said.unwrap_or_default());
-                self.followed.remove(history);
+            if ancestors != said {
+                self.replace(history, ancestors);
             }
         }
         self.passed_over.len() > before
