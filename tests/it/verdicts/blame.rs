@@ -200,6 +200,42 @@ fn of_bad_neighbours_each_is_told() {
     });
 }
 
+/// Whatever is wrong up to the end of the segment before: in the next one a record is known to begin behind
+/// the page's header, or behind the rest of another record.
+#[test]
+fn a_first_record_that_is_wrong_behind_a_damaged_segment_is_told() {
+    let ways: [(&str, &dyn Fn(&mut Disk)); 3] = [
+        ("cut", &|disk| disk.files.get_mut(&3).expect("a segment").truncate(500_000)),
+        ("zeros", &|disk| disk.files.get_mut(&3).expect("a segment")[500_000..].fill(0)),
+        ("a wrong length", &|disk| flip(disk, (3 << 20) + 0x2A)),
+    ];
+    for (room, bytes) in [(0, 300), (0, 20_000), (5000, 300), (5000, 20_000)] {
+        let mut wal = Wal::new(Form::of("15"), 3);
+        wal.leave_in_segment(room);
+        if room > 0 {
+            wal.add(&Rec::data(9000));
+        }
+        let first = wal.add(&Rec::data(bytes));
+        wal.add(&Rec::data(300));
+        wal.leave_in_segment(0);
+        wal.add(&Rec::data(300));
+        wal.switch();
+        let good = wal.finish();
+        for (way, change) in &ways {
+            let blamed = |is_first_flipped: bool| {
+                let mut disk = good.clone();
+                change(&mut disk);
+                if is_first_flipped {
+                    flip(&mut disk, first.0 + 40);
+                }
+                blamed(&disk)
+            };
+            assert_eq!(blamed(false), [THREE], "{way}, {room}, {bytes}");
+            assert_eq!(blamed(true), [THREE, FOUR], "{way}, {room}, {bytes}");
+        }
+    }
+}
+
 /// In so long a record nobody looks for the wrong byte, which lies in any of its segments.
 #[test]
 fn of_a_long_record_that_is_wrong_all_segments_are_told() {

@@ -60,17 +60,20 @@ pub struct Gap {
     pub stale_follows: bool,
     /// Whether a valid record of this WAL lies in it, on a page whose header is wrong.
     pub record_follows: bool,
-    /// The first page of each segment that is not the one that belongs there.
-    pub bad_pages: Vec<BadPage>,
+    /// The first place in each segment of which it is certain that something else belongs there.
+    pub bad_places: Vec<BadPlace>,
 }
 
-/// A page in a gap that is not the one that belongs there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BadPage {
+/// A place in a gap where something else belongs: a page that is not the one that belongs there, or no valid
+/// record where one has to begin, as the pages before it in the segment say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadPlace {
     /// Where it is.
     pub lsn: Lsn,
     /// What is wrong with it.
-    pub fault: PageFault,
+    pub cause: Cause,
+    /// Length of the record there, if its header is plausible.
+    pub record_bytes: Option<u32>,
     /// Bytes of the gap before it.
     pub bytes_before: u64,
 }
@@ -133,31 +136,43 @@ impl Gap {
             counts: Books::default(),
             stale_follows: false,
             record_follows: false,
-            bad_pages: Vec::new(),
+            bad_places: Vec::new(),
         }
     }
 
-    /// Takes note of a page that is not the one that belongs there.
-    pub(super) fn note_bad_page(&mut self, lsn: Lsn, fault: PageFault, geometry: &Geometry) {
-        if self.bad_pages.last().is_none_or(|last| !geometry.are_in_one_segment(last.lsn, lsn)) {
+    /// Takes note of a place where something else belongs, if it is the first one in its segment.
+    pub(super) fn note_bad_place(
+        &mut self,
+        geometry: &Geometry,
+        lsn: Lsn,
+        cause: Cause,
+        record_bytes: Option<u32>,
+    ) {
+        if self.bad_places.last().is_none_or(|last| !geometry.are_in_one_segment(last.lsn, lsn)) {
             let bytes_before = self.counts.total();
-            self.bad_pages.push(BadPage { lsn, fault, bytes_before });
+            self.bad_places.push(BadPlace { lsn, cause, record_bytes, bytes_before });
         }
+    }
+
+    /// The pages among the bad places.
+    pub(super) fn bad_pages(&self) -> impl Iterator<Item = Lsn> {
+        let pages = self.bad_places.iter().filter(|it| matches!(it.cause, Cause::Page(_)));
+        pages.map(|it| it.lsn)
     }
 
     /// Whether what is said of its pages can be, if it lies in one segment, `of`.
     pub(super) fn is_sound(&self, of: &Range<Lsn>) -> bool {
         let is_within =
-            |page: &BadPage| of.contains(&page.lsn) && page.bytes_before <= self.counts.total();
-        self.bad_pages.len() <= 1 && self.bad_pages.iter().all(is_within)
+            |it: &BadPlace| of.contains(&it.lsn) && it.bytes_before <= self.counts.total();
+        self.bad_places.len() <= 1 && self.bad_places.iter().all(is_within)
     }
 
     /// Takes over the gap with which the next run begins.
     pub(super) fn go_on(&mut self, next: Gap) {
         let before = self.counts.total();
-        let pages = next.bad_pages.into_iter();
-        self.bad_pages
-            .extend(pages.map(|page| BadPage { bytes_before: before + page.bytes_before, ..page }));
+        let places = next.bad_places.into_iter();
+        self.bad_places
+            .extend(places.map(|it| BadPlace { bytes_before: before + it.bytes_before, ..it }));
         self.counts.merge(&next.counts);
         self.record_follows |= next.record_follows;
     }
@@ -184,17 +199,18 @@ impl Gap {
     }
 
     /// The problems to report for this gap, if a record follows it; `next`: the first one, if it is known.
-    /// Its own comes first. Where pages of other segments are wrong as well, each has one.
+    /// Its own comes first. Where something in other segments is certain to be wrong as well, each has one.
     pub(super) fn problems(&self, next: Option<First>, geometry: &Geometry) -> Vec<Problem> {
         let first = self.problem(next, geometry);
         let blamed = first.lsn.unwrap_or(self.start);
-        let others =
-            self.bad_pages.iter().filter(|page| !geometry.are_in_one_segment(page.lsn, blamed));
+        let is_apart = |at: Lsn, place: &&BadPlace| !geometry.are_in_one_segment(place.lsn, at);
+        let others = self.bad_places.iter().filter(|it| is_apart(blamed, it));
+        let others = others.filter(|it| is_apart(self.start, it));
         let mut end = self.counts.total();
-        let own = |page: &BadPage| {
-            let skipped_bytes = end - page.bytes_before;
-            end = page.bytes_before;
-            page.problem(skipped_bytes, geometry)
+        let own = |place: &BadPlace| {
+            let skipped_bytes = end - place.bytes_before;
+            end = place.bytes_before;
+            place.problem(skipped_bytes, geometry)
         };
         let mut problems: Vec<Problem> = others.rev().map(own).collect();
         problems.push(Problem { skipped_bytes: end, ..first });
@@ -290,14 +306,19 @@ impl Gap {
     }
 }
 
-impl BadPage {
+impl BadPlace {
     fn problem(&self, skipped_bytes: u64, geometry: &Geometry) -> Problem {
-        let cause = Cause::Page(self.fault);
-        Problem { skipped_bytes, ..cause.problem_of("", self.lsn, geometry) }
+        let alone = Gap::new(self.lsn, self.lsn, self.cause.clone(), self.record_bytes);
+        Problem { skipped_bytes, ..alone.problem(None, geometry) }
     }
 }
 
 impl Cause {
+    /// Whether it is told of a record of which all bytes are there.
+    pub(super) fn is_of_record(&self) -> bool {
+        matches!(self, Cause::Header(_) | Cause::Body(_) | Cause::Checksum { .. })
+    }
+
     /// The kind of problem.
     pub fn kind(&self) -> ProblemKind {
         match self {
@@ -362,14 +383,20 @@ mod tests {
         let mut gap = Gap::new(span.start, span.start, Cause::Cut, None);
         gap.counts.add(Heading::Zero, 8192);
         assert!(gap.is_sound(&span));
-        let page = |lsn, bytes_before| BadPage { lsn, fault: PageFault::Zero, bytes_before };
-        gap.bad_pages = vec![page(Lsn(0x10_2000), 8192)];
+        let cause = Cause::Page(PageFault::Zero);
+        let page = |lsn, bytes_before| BadPlace {
+            lsn,
+            cause: cause.clone(),
+            record_bytes: None,
+            bytes_before,
+        };
+        gap.bad_places = vec![page(Lsn(0x10_2000), 8192)];
         assert!(gap.is_sound(&span));
         for wrong in [page(Lsn(0x10_2000), 8193), page(span.end, 0), page(Lsn(0), u64::MAX)] {
-            gap.bad_pages = vec![wrong];
+            gap.bad_places = vec![wrong.clone()];
             assert!(!gap.is_sound(&span), "{wrong:?}");
         }
-        gap.bad_pages = vec![page(Lsn(0x10_2000), 0), page(Lsn(0x10_4000), 8192)];
+        gap.bad_places = vec![page(Lsn(0x10_2000), 0), page(Lsn(0x10_4000), 8192)];
         assert!(!gap.is_sound(&span), "one a segment");
     }
 }

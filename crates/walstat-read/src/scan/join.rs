@@ -120,13 +120,13 @@ impl Run {
         } else if followed && next.range_end.is_some() && next.first.is_none() && gap.is_none() {
             self.drop_record(scope, &mut open, Heading::Incomplete);
         } else if let Some(gap) = gap {
-            self.fail_record(&mut open, gap.seen_at, gap.cause.clone());
+            self.fail_record(&scope.geometry, &mut open, gap.seen_at, gap.cause.clone());
         } else if next.first.is_none() && open.left() < expected {
             self.open = Some(open);
         } else {
             let cause =
                 Cause::Continuation { found: next.lead.announced, expected: Some(expected) };
-            self.fail_record(&mut open, next.start, cause);
+            self.fail_record(&scope.geometry, &mut open, next.start, cause);
         }
     }
 
@@ -143,8 +143,8 @@ impl Run {
             left -= found.counts.take(heading, left);
         }
         self.books.add(Heading::Switch, bytes - left);
-        for page in &mut found.bad_pages {
-            page.bytes_before = page.bytes_before.saturating_sub(bytes - left);
+        for place in &mut found.bad_places {
+            place.bytes_before = place.bytes_before.saturating_sub(bytes - left);
         }
         if left > 0 {
             // The file ends before the segment does.

@@ -175,13 +175,12 @@ impl Outcome<Observer> {
     /// later run, a gap at its end is damage.
     fn take(&mut self, chain: &Chain<'_>, mut run: Run, place: std::cmp::Ordering, is_first: bool) {
         let (closed, last) = (place.is_lt(), place.is_eq());
-        run.end_of_input();
+        run.end_of_input(chain.geometry);
         let ending = ending::name(&run, chain.geometry);
         if last {
             self.ending = ending;
             self.whole_to = filename_check::whole_to(&run, chain.geometry);
-            let bad_pages = run.gap.iter().flat_map(|gap| &gap.bad_pages);
-            self.bad_pages = bad_pages.map(|page| page.lsn).collect();
+            self.bad_pages = run.gap.iter().flat_map(Gap::bad_pages).collect();
             self.last = run.last;
             self.last_page = run.last_page;
         }

@@ -25,6 +25,8 @@ pub struct Pending {
     pub counts: Books,
     /// Where in it another record seems to lie that links to it: then its own length may be wrong.
     pub linked: Option<Lsn>,
+    /// Whether it may be old content behind an `XLOG_SWITCH` of which too little was seen.
+    pub may_be_unused: bool,
     crc: u32,
     kept: RecordBytes,
 }
@@ -33,7 +35,8 @@ impl Pending {
     /// A record of which no byte was seen yet.
     pub fn begin(lsn: Lsn, total_bytes: u32, kept: RecordBytes) -> Pending {
         let (crc, counts) = (Crc32c::START, Books::default());
-        Pending { lsn, total_bytes, got: 0, counts, linked: None, crc, kept }
+        let (linked, may_be_unused) = (None, false);
+        Pending { lsn, total_bytes, got: 0, counts, linked, may_be_unused, crc, kept }
     }
 
     /// Bytes still to come.

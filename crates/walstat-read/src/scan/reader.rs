@@ -167,7 +167,7 @@ impl<'s> Reader<'s> {
             return self.run;
         };
         if let Some(mut pending) = self.pending.take() {
-            self.run.fail_record(&mut pending, run.end, Cause::Cut);
+            self.run.fail_record(&self.scope.geometry, &mut pending, run.end, Cause::Cut);
         }
         run.take_beyond(self.run);
         run
@@ -199,6 +199,10 @@ impl<'s> Reader<'s> {
 
     fn good_page<'w>(&mut self, page: Page<'w>, header: &PageHeader) -> Page<'w> {
         self.timeline = header.timeline;
+        let segment = u64::from(self.scope.geometry.segment_bytes);
+        self.may_be_switched |= page.lsn.0.is_multiple_of(segment)
+            && header.continues()
+            && header.remaining as usize <= RECORD_HEADER_BYTES;
         let next = match self.pending.take() {
             Some(pending) => self.continue_record(pending, page, header),
             None => self.begin_page(page, header),
@@ -218,9 +222,6 @@ impl<'s> Reader<'s> {
         let mut offset = header.bytes();
         self.book(Heading::PageHeader, lsn, offset);
         if let Some(remaining) = continued {
-            let segment = u64::from(self.scope.geometry.segment_bytes);
-            self.may_be_switched |=
-                lsn.0.is_multiple_of(segment) && remaining as usize <= RECORD_HEADER_BYTES;
             let rest = bytes.get(offset..).unwrap_or_default();
             let piece = rest.get(..remaining as usize).unwrap_or(rest);
             self.skip_piece(Lsn(lsn.0 + offset as u64), remaining, piece);
@@ -294,7 +295,7 @@ impl<'s> Reader<'s> {
                 self.announced_left = Some(0);
             } else {
                 let cause = Cause::Continuation { found: continued, expected: Some(left) };
-                self.run.fail_record(&mut pending, lsn, cause);
+                self.run.fail_record(&self.scope.geometry, &mut pending, lsn, cause);
                 // What the page continues is part of the gap.
                 self.announced_left = Some(continued.unwrap_or(0));
             }
@@ -417,6 +418,7 @@ impl<'s> Reader<'s> {
             }
             let mut pending =
                 Pending::begin(lsn, total_bytes, RecordBytes::new(self.run.observer.needs_whole()));
+            pending.may_be_unused = self.may_be_switched;
             if let Some(Linked::GoesOn(next)) = linked {
                 pending.linked = Some(Lsn(page.lsn.0 + next as u64));
             }

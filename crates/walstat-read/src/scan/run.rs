@@ -293,7 +293,7 @@ impl Run {
     /// A record of which all bytes were seen: counts it, or opens a gap if it is not valid.
     pub fn complete(&mut self, scope: &Scope, pending: &mut Pending, end: Lsn) {
         match scope.decode(pending.lsn..end, pending.head(), self.expected_previous()) {
-            Err(cause) => self.fail_record(pending, pending.lsn, cause),
+            Err(cause) => self.fail_record(&scope.geometry, pending, pending.lsn, cause),
             Ok(_) if end > scope.end => self.accept_beyond(scope, pending.lsn, &pending.counts),
             Ok(record) => {
                 let mut between = pending.counts;
@@ -331,7 +331,13 @@ impl Run {
     }
 
     /// A record that was followed is not valid: it becomes part of a gap.
-    pub(crate) fn fail_record(&mut self, pending: &mut Pending, seen_at: Lsn, cause: Cause) {
+    pub(crate) fn fail_record(
+        &mut self,
+        geometry: &Geometry,
+        pending: &mut Pending,
+        seen_at: Lsn,
+        cause: Cause,
+    ) {
         let (seen_at, cause) = match (pending.linked, cause) {
             (None, cause) | (_, cause @ Cause::Unreadable(_)) => (seen_at, cause),
             (Some(next), _) => {
@@ -339,7 +345,11 @@ impl Run {
                 (pending.lsn, Cause::Header(HeaderFault::Overlap { found, next }))
             }
         };
-        self.fail(pending.lsn, seen_at, cause, Some(pending.total_bytes));
+        let bytes = Some(pending.total_bytes);
+        self.fail(pending.lsn, seen_at, cause.clone(), bytes);
+        if cause.is_of_record() && !pending.may_be_unused {
+            self.note_bad_place(geometry, pending.lsn, cause, bytes);
+        }
         self.current_books().merge(&pending.counts);
     }
 
@@ -347,6 +357,19 @@ impl Run {
     pub fn fail(&mut self, start: Lsn, seen_at: Lsn, cause: Cause, record_bytes: Option<u32>) {
         self.link = Link::Unknown;
         self.gap.get_or_insert_with(|| Gap::new(start, seen_at, cause, record_bytes));
+    }
+
+    /// Takes note of a place in the gap where something else belongs.
+    pub(super) fn note_bad_place(
+        &mut self,
+        geometry: &Geometry,
+        lsn: Lsn,
+        cause: Cause,
+        record_bytes: Option<u32>,
+    ) {
+        if let Some(gap) = &mut self.gap {
+            gap.note_bad_place(geometry, lsn, cause, record_bytes);
+        }
     }
 
     /// A valid record follows at `next`: the gap was damage; or it is the gap between the lead and the
@@ -376,9 +399,9 @@ impl Run {
     }
 
     /// No run follows: a record that goes on is cut off where the input ends.
-    pub(crate) fn end_of_input(&mut self) {
+    pub(crate) fn end_of_input(&mut self, geometry: &Geometry) {
         if let Some(mut open) = self.open.take() {
-            self.fail_record(&mut open, self.end, Cause::Cut);
+            self.fail_record(geometry, &mut open, self.end, Cause::Cut);
         }
     }
 }

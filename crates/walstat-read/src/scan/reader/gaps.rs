@@ -18,20 +18,26 @@ impl Reader<'_> {
         record_bytes: Option<u32>,
     ) {
         match self.pending.take() {
-            Some(mut pending) => self.run.fail_record(&mut pending, seen_at, cause),
-            None => self.run.fail(start, seen_at, cause, record_bytes),
+            Some(mut pending) => {
+                self.run.fail_record(&self.scope.geometry, &mut pending, seen_at, cause)
+            }
+            None => {
+                self.run.fail(start, seen_at, cause.clone(), record_bytes);
+                if cause.is_of_record() && !self.may_be_switched {
+                    self.run.note_bad_place(&self.scope.geometry, start, cause, record_bytes);
+                }
+            }
         }
     }
 
     /// A page that is not the one that belongs there.
     pub(super) fn bad_page(&mut self, page: Page<'_>, cause: Cause) {
-        let fault = if let Cause::Page(fault) = cause { Some(fault) } else { None };
         // The records of a page that was copied from the older timeline's file have been read there.
-        let copied = matches!(fault, Some(PageFault::Left { .. }));
+        let copied = matches!(cause, Cause::Page(PageFault::Left { .. }));
         let may_be_unused = copied || self.may_be_switched;
-        self.fail(page.lsn, page.lsn, cause, None);
-        if let (Some(gap), Some(fault), false) = (&mut self.run.gap, fault, may_be_unused) {
-            gap.note_bad_page(page.lsn, fault, &self.scope.geometry);
+        self.fail(page.lsn, page.lsn, cause.clone(), None);
+        if matches!(cause, Cause::Page(_)) && !may_be_unused {
+            self.run.note_bad_place(&self.scope.geometry, page.lsn, cause, None);
         }
         let zeros = leading_zeros(page.bytes);
         self.book_rest(page.lsn, page.bytes, zeros);
