@@ -74,6 +74,17 @@ fn check(arguments: &[&str], path: &Path) -> Ran {
     finish(command.args(arguments).arg(path).env_remove("GITHUB_STEP_SUMMARY"))
 }
 
+/// What `check` says of the restore, and whether it passes.
+fn restore_verdict(ran: &Ran) -> (bool, String) {
+    let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
+    let restore = checks.iter().find(|check| check["check"] == "restore").expect("a verdict");
+    (restore["verdict"] == "pass", restore["text"].as_str().expect("a text").to_owned())
+}
+
+fn restore(ran: &Ran) -> String {
+    restore_verdict(ran).1
+}
+
 /// Kind and file of each problem.
 fn told(ran: &Ran) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -105,9 +116,7 @@ fn is_of_no_use(what: &str, directory: &Path, text: &str) {
     assert_eq!((told(&ran), ran.code), (vec![], Some(1)), "{what}: {}", ran.stderr);
     let report = ran.json();
     assert!(report["notes"].to_string().contains(text), "{what}: {}", report["notes"]);
-    let mut checks = report["checks"].as_array().into_iter().flatten();
-    let restore = checks.find(|check| check["check"] == "restore").expect("a verdict");
-    assert!(restore["text"].as_str().is_some_and(|it| it.contains("no backup can be restored")));
+    assert!(restore(&ran).contains("no backup can be restored"));
 }
 
 /// An archive in which this is wrong and nothing else.

@@ -13,10 +13,12 @@ mod table;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Output;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
+use walstat_format::lsn::Lsn;
 
 use crate::server::as_server_user;
 use archive::Archive;
@@ -34,9 +36,7 @@ struct Said {
 }
 
 fn check(origin: &Origin, folder: &Path) -> Said {
-    let mut command = as_server_user(origin.program());
-    let output = command.args(["check", "--as", "archive", "-f", "json"]).arg(folder).output();
-    let output = output.expect("walstat runs");
+    let output = checked(origin, folder, &[]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let problems = report["problems"].as_array().cloned().unwrap_or_default();
     let name = |problem: &Value| problem["segment"].as_str().unwrap_or_default().to_owned();
@@ -48,12 +48,43 @@ fn check(origin: &Origin, folder: &Path) -> Said {
     Said { is_green: output.status.success(), blamed, text }
 }
 
+/// What the check says of the restore of the base backup.
+fn restore_told(origin: &Origin, folder: &Path) -> String {
+    let label = origin.label();
+    let label = label.to_str().expect("a path in Unicode");
+    let output = checked(origin, folder, &["--backup-label", label]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let checks = report["checks"].as_array().cloned().unwrap_or_default();
+    let restore = checks.iter().find(|check| check["check"] == "restore");
+    let text = restore.map(|check| check["text"].as_str().expect("a text").to_owned());
+    text.unwrap_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn checked(origin: &Origin, folder: &Path, words: &[&str]) -> Output {
+    let mut command = as_server_user(origin.program());
+    command.args(["check", "--as", "archive", "-f", "json"]).args(words).arg(folder);
+    command.output().expect("walstat runs")
+}
+
+/// Whether a server comes to the place that is told, or ends where that is told.
+fn is_as_told(told: &str, reached: &Restored) -> bool {
+    let is_ended = ["FATAL", "may end with an error"].iter().any(|words| told.contains(words));
+    let lsn = told.strip_prefix("restorable to LSN ").and_then(|rest| rest.split(' ').next());
+    let lsn: Option<Lsn> = lsn.and_then(|lsn| lsn.parse().ok());
+    let may_end_before = told.contains("a server that reads ahead");
+    match reached {
+        Ok(at) => !is_ended && (lsn == Some(at.end) || may_end_before && lsn >= Some(at.end)),
+        Err(_) => told.starts_with("not restorable") || is_ended,
+    }
+}
+
 /// What is wrong with a row.
 fn fault(origin: &Origin, number: usize, row: &Row) -> Option<String> {
     let folder = origin.folder(number);
     let mut archive = Archive::write(origin, folder.join("archive"), row.packing);
     row.operations.iter().for_each(|operation| archive.apply(operation));
     let said = check(origin, archive.folder());
+    let told = restore_told(origin, archive.folder());
     let reached = origin.restore(&folder, archive.folder(), row.packing);
     let is_whole = reached == Ok(origin.whole);
     let fault = match (row.want, is_whole, said.is_green) {
@@ -61,6 +92,7 @@ fn fault(origin: &Origin, number: usize, row: &Row) -> Option<String> {
         (Want::Sound | Want::Shorter, _, false) => "FALSE RED",
         (Want::Damaged, _, true) => "FALSE GREEN",
         (Want::Damaged, _, _) if said.blamed != archive.spoiled => "THE WRONG FILE IS BLAMED",
+        _ if !is_as_told(&told, &reached) => "A SERVER COMES ELSEWHERE",
         (Want::Damaged, _, _) => {
             archive.repair();
             let again = check(origin, archive.folder());
@@ -69,7 +101,9 @@ fn fault(origin: &Origin, number: usize, row: &Row) -> Option<String> {
         _ => "",
     };
     std::fs::remove_dir_all(&folder).expect("a folder that can be removed");
-    let text = || format!("{fault}: {row}\n    server: {reached:?}\n    walstat: {}", said.text);
+    let walstat = &said.text;
+    let text =
+        || format!("{fault}: {row}\n    server: {reached:?}\n    walstat: {told}\n    {walstat}");
     (!fault.is_empty()).then(text)
 }
 

@@ -6,6 +6,7 @@
 
 mod astray;
 mod backup;
+mod beginning;
 mod search;
 mod two_phase;
 mod wrong_size;
@@ -16,6 +17,7 @@ use super::model::finding::Severity;
 use astray::astray;
 pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
 pub use backup::Backup;
+pub(crate) use beginning::can_begin;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
 pub(crate) use two_phase::{Lost, ends_hot_standby, lost_after_all, lost_at_the_end};
 use walstat_analyse::backup::Backups;
@@ -24,13 +26,12 @@ use walstat_analyse::two_phase::Standing;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
-use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
+use walstat_read::input::timeline::Lineage;
 use walstat_read::scan::claims::Replacing;
 use walstat_read::scan::ending::Ending;
 pub(crate) use wrong_size::wrong_size;
@@ -98,39 +99,6 @@ fn check(verdict: Verdict, text: String) -> Check {
     }
 }
 
-/// A server starts with it.
-fn usable(backup: &Backup) -> Result<(), String> {
-    if let Some(what) = &backup.is_broken {
-        return Err(format!("not restorable: the backup's pg_control: {what}"));
-    }
-    if backup.label.is_some_and(|label| label.is_incremental) {
-        let text = "not restorable: an incremental backup, of which pg_combinebackup makes a full one with \
-                    those before it";
-        return Err(text.to_owned());
-    }
-    // A backup has its pg_control from after the checkpoint with which it begins.
-    let both = backup.label.zip(backup.control);
-    if let Some((label, control)) = both.filter(|(it, at)| it.checkpoint > at.checkpoint_lsn) {
-        return Err(format!(
-            "not restorable: the backup's label says that it begins with the checkpoint at {}, which its \
-             pg_control does not know yet: the last one there is at {}",
-            label.checkpoint, control.checkpoint_lsn
-        ));
-    }
-    let from_standby = backup.label.is_some_and(|label| label.from_standby);
-    let in_recovery = |control: &Control| {
-        matches!(control.state, State::InArchiveRecovery | State::ShutDownInRecovery)
-    };
-    match backup.control.filter(|control| from_standby && !in_recovery(control)) {
-        Some(_) => {
-            let text = "not restorable: the backup's label says that it was taken from a standby, its \
-                        pg_control that it was not";
-            Err(text.to_owned())
-        }
-        None => Ok(()),
-    }
-}
-
 /// No record says that it replaces another one than the one that was torn before it: a server stops
 /// there, unless it does so earlier. Where something is wrong before it, that may also be why the torn
 /// one seems to begin elsewhere.
@@ -182,128 +150,6 @@ pub fn standby_needs(backup: &Backup, backups: &Backups) -> Option<String> {
          with less than {}",
         settings.join(", ")
     ))
-}
-
-/// Replay can begin where the backup wants it to.
-pub(crate) fn can_begin(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
-    usable(backup)
-        .and_then(|()| cluster(backup, wal.plan))
-        .and_then(|()| begins(backup, wal))
-        .and_then(|()| within_reach(backup, wal.plan))
-        .and_then(|()| ancestor(backup, wal.plan))
-        .and_then(|()| checkpoint(backup, wal))
-}
-
-/// The WAL is of the backup's cluster.
-fn cluster(backup: &Backup, plan: &Plan) -> Result<(), String> {
-    let found = plan.geometry.system_identifier;
-    let wanted = backup.control.map(|control| control.system_identifier);
-    match wanted.filter(|wanted| *wanted != found) {
-        Some(wanted) => Err(format!(
-            "not restorable: the backup is of cluster {wanted}, the WAL of cluster {found}"
-        )),
-        None => Ok(()),
-    }
-}
-
-/// The segment of the backup's start is there, and the WAL reaches it.
-fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
-    let start = backup.start;
-    let first = wal.plan.bounds().start;
-    if first > start {
-        return Err(format!(
-            "not restorable: the WAL begins at {first}, the backup needs it from {start}"
-        ));
-    }
-    if wal.end.lsn <= start {
-        let end = wal.end.lsn;
-        return Err(format!("not restorable: the WAL ends at {end}, before the backup's {start}"));
-    }
-    let number = start.0 / u64::from(wal.plan.geometry.segment_bytes);
-    match wal.plan.segments.binary_search_by_key(&number, |s| s.number) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(format!(
-            "not restorable: segment {} with the backup's {start} is missing",
-            wal.plan.segment_name(start)
-        )),
-    }
-}
-
-/// No segment from the start on lies elsewhere, or under another suffix, than the others do.
-fn within_reach(backup: &Backup, plan: &Plan) -> Result<(), String> {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let is_needed =
-        |problem: &&Problem| problem.lsn.is_some_and(|lsn| lsn.0 + bytes > backup.start.0);
-    match plan.laid_away.iter().find(is_needed) {
-        Some(problem) => {
-            let Problem { segment, expected, found, .. } = problem;
-            Err(format!("not restorable: {segment}: expected {expected}, found {found}"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// No history takes the checkpoint for one of another timeline: "requested timeline is not a child of
-/// this server's history".
-fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
-    let (Some(label), Some(wrong)) = (backup.label, &plan.wrong_lineage) else { return Ok(()) };
-    let (checkpoint, said, own) =
-        (label.checkpoint, wrong.of_page(label.checkpoint), label.timeline);
-    if said == own {
-        return Ok(());
-    }
-    Err(format!(
-        "not restorable: by {} the backup's checkpoint at {checkpoint} is of timeline {said}, and not of \
-         timeline {own}: \"requested timeline {} is not a child of this server's history\"",
-        history::name_of(plan.timeline),
-        plan.timeline
-    ))
-}
-
-/// The label's checkpoint lies where it says, begins where it says, on its timeline.
-fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
-    let Some(label) = backup.label else { return Ok(()) };
-    let lsn = label.checkpoint;
-    let found = wal.backups.checkpoint_at(lsn);
-    if found == Err(true) {
-        return Ok(());
-    }
-    let Ok(found) = found else {
-        if wal.end.lsn <= lsn {
-            return Err(format!(
-                "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",
-                wal.end.lsn
-            ));
-        }
-        let other = if label.timeline == wal.plan.timeline {
-            String::new()
-        } else {
-            format!(" (timeline {}; read: {})", label.timeline, wal.plan.timeline)
-        };
-        return Err(format!(
-            "not restorable: no checkpoint record at {lsn}, where the backup's label has one{other}"
-        ));
-    };
-    if found.timeline != label.timeline {
-        return Err(format!(
-            "not restorable: the backup is of timeline {}, the WAL at {lsn} of timeline {}",
-            label.timeline, found.timeline
-        ));
-    }
-    if found.redo != label.start {
-        return Err(format!(
-            "not restorable: the checkpoint at {lsn} begins at {}, the backup's label says {}",
-            found.redo, label.start
-        ));
-    }
-    if (found.next_xid as u32) < FIRST_NORMAL_XID {
-        return Err(format!(
-            "not restorable: the checkpoint at {lsn} has {} for the next transaction: \"invalid next \
-             transaction ID\"",
-            found.next_xid
-        ));
-    }
-    Ok(())
 }
 
 /// How far replay comes.
@@ -415,7 +261,10 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let on_the_way = match name.zip(begin) {
         Some((name, begin)) => {
             let bytes = plan.geometry.segment_bytes;
-            plan.lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
+            let is_asked = |lineage: &Lineage| {
+                lineage.of_file(begin.0 / u64::from(bytes), bytes) == name.timeline
+            };
+            is_asked(&plan.lineage) || plan.latest.as_ref().is_some_and(is_asked)
         }
         None => history::timeline_of(&problem.segment).is_some_and(|it| is_followed(it, plan)),
     };

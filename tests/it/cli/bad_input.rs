@@ -124,6 +124,19 @@ fn a_fifo_is_refused_without_waiting_for_a_writer() {
     refused(&path, &["pipe"]);
 }
 
+/// A label that is given as a directory; a pipe that is given itself may be a shell's and is read.
+#[cfg(unix)]
+#[test]
+fn a_backup_label_that_is_a_pipe_is_not_waited_for() {
+    let directory = directory();
+    let path = directory.path().join("backup_label");
+    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
+    assert!(made.success());
+    let base = directory.path().as_os_str();
+    let ran = walstat(&[OsStr::new("check"), OsStr::new("--backup-label"), base, base]).exits(3);
+    one_line(&ran, &["backup_label in this directory is no file"]);
+}
+
 /// A folder is followed; a pipe in it is no WAL, whatever its name, and what comes beside it is.
 #[cfg(unix)]
 #[test]

@@ -165,9 +165,7 @@ fn a_hot_standby_ends_at_a_shutdown_checkpoint() {
 fn restored(directory: &Path, start: Lsn, words: &[&str]) -> (Option<i32>, String) {
     let mut call = command(&["check", "-f", "json", "--as", "archive", "--from"]);
     let ran = finish(call.arg(start.to_string()).args(words).arg(directory));
-    let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
-    let restore = checks.iter().find(|check| check["check"] == "restore").expect("a verdict");
-    (ran.code, restore["text"].as_str().expect("a text").to_owned())
+    (ran.code, super::restore(&ran))
 }
 
 /// `check` says the same of it as `window`.
@@ -459,7 +457,7 @@ fn a_target_shortly_before_a_file_that_ends_a_server_may_not_be_reached() {
 }
 
 /// A timeline that leaves another one where that stands, with a shutdown checkpoint as a server writes it.
-fn begun_by_checkpoint(wal: &Wal, from: u32, to: u32) -> Wal {
+pub(super) fn begun_by_checkpoint(wal: &Wal, from: u32, to: u32) -> Wal {
     let mut wal = wal.clone();
     wal.form.timeline = to;
     let mut begin = Rec::begins(to, from);
@@ -491,5 +489,37 @@ fn a_broken_older_history_ends_a_hot_standby_that_reads_a_state() {
         let (code, told) = restored(directory.path(), start, &[]);
         let is_ended = told.contains("again it reads 00000002.history");
         assert_eq!((code, is_ended), (Some(4), is_prepared), "{told}");
+    }
+}
+
+/// To a server, all there ever was is of the timeline whose history is empty: it finds what was prepared
+/// there.
+#[test]
+fn an_empty_older_history_ends_a_hot_standby_where_the_state_is_of_another_timeline() {
+    for is_of_second in [false, true] {
+        let mut wal = timeline_1(1, true);
+        let start = back_up(&mut wal);
+        if !is_of_second {
+            wal.add(&prepare(701));
+        }
+        wal.leave_in_segment(0);
+        let mut second = wal.clone();
+        second.form.timeline = 2;
+        second.add(&Rec::begins(2, 1));
+        if is_of_second {
+            second.add(&prepare(701));
+        }
+        write(&mut second, 150);
+        second.switch();
+        let third = begun_by_checkpoint(&second, 2, 3);
+        let directory = archive(&wal, &second);
+        store(&third, second.at(), directory.path());
+        history(directory.path(), 3, &[(1, wal.at()), (2, second.at())]);
+        let (code, told) = restored(directory.path(), start, &[]);
+        assert_eq!(code, Some(0), "{told}");
+        fs::write(directory.path().join("00000002.history"), "").expect("a history");
+        let (code, told) = restored(directory.path(), start, &[]);
+        let is_ended = told.contains("again it reads 00000002.history");
+        assert_eq!((code, is_ended), (Some(4), !is_of_second), "{told}");
     }
 }

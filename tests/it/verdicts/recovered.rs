@@ -412,11 +412,8 @@ fn a_history_that_is_missed_ends_the_search_for_the_latest_timeline() {
     let why =
         |words: &[&str]| window(words)["backups"][0]["why"].as_str().unwrap_or_default().to_owned();
     let said = |words: &[&str]| {
-        let ran =
-            check(&[&["--as", "archive", "--from", &start], words].concat(), directory.path());
-        let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
-        let restore = checks.iter().find(|it| it["check"] == "restore").expect("a restore");
-        restore["text"].as_str().expect("a sentence").to_owned()
+        let words = [&["--as", "archive", "--from", &start], words].concat();
+        super::restore(&check(&words, directory.path()))
     };
     let is_reached = |target: &str| {
         let row = window(&["--target", target])["target"].clone();
@@ -467,13 +464,11 @@ fn a_timeline_is_followed_where_a_server_gets_its_history() {
     let (start, name) = (start.to_string(), "00000003.history");
     let restore = |words: &[&str]| {
         let ran = check(&[&["--as", "archive", "--from", &start], words].concat(), directory);
-        let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
-        let check = checks.iter().find(|it| it["check"] == "restore").expect("a verdict");
         let mut call = command(&["window", "-f", "json", "--as", "archive"]);
         let window = finish(call.args(words).arg(directory)).json()["window"].clone();
-        let passes = check["verdict"] == "pass";
-        assert_eq!(window["backups"][0]["usable"], passes, "{window}");
-        (passes, check["text"].as_str().expect("a sentence").to_owned())
+        let verdict = super::restore_verdict(&ran);
+        assert_eq!(window["backups"][0]["usable"], verdict.0, "{window}");
+        verdict
     };
     assert!(restore(&["-t", "3"]).0);
     let text = fs::read(directory.join(name)).expect("a history");

@@ -1,6 +1,7 @@
 //! Timelines of which nothing but the history was archived, before the server that had begun them died. WAL
 //! made on purpose, of PostgreSQL 15, in segments of 1 MB.
 
+use super::prepared::begun_by_checkpoint;
 use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
 use super::{check, is_green, is_noted, is_red, put, told};
 use crate::common::builder::Wal;
@@ -25,11 +26,8 @@ fn places() -> (TempDir, [Wal; 3]) {
 
 /// What `check` says of a restore from the begin of the archive on.
 fn restored(directory: &Path) -> String {
-    let ran =
-        check(&["--as", "archive", "--from", &format!("0/{:X}", FIRST * SEGMENT + 40)], directory);
-    let checks = ran.json()["checks"].as_array().cloned().unwrap_or_default();
-    let restore = checks.iter().find(|check| check["check"] == "restore").expect("a verdict");
-    restore["text"].as_str().expect("a text").to_owned()
+    let from = format!("0/{:X}", FIRST * SEGMENT + 40);
+    super::restore(&check(&["--as", "archive", "--from", &from], directory))
 }
 
 fn is_short(said: &str) -> bool {
@@ -78,6 +76,17 @@ fn a_timeline_that_left_nothing_but_its_history_is_passed_over() {
     is_green("two of them", directory);
     let said = restored(directory);
     assert!(said.starts_with(&to_the_end(&fourth)) && !is_short(&said), "{said}");
+    // In between another one recovered to an earlier place.
+    let (directory, _) = places();
+    let directory = directory.path();
+    let fourth = promoted(&late, 1, 4);
+    store(&fourth, late.at(), directory);
+    history(directory, 2, &[(1, late.at())]);
+    history(directory, 3, &[(1, late.at()), (2, early.at())]);
+    history(directory, 4, &[(1, late.at()), (2, early.at()), (3, late.at())]);
+    is_green("to an earlier place", directory);
+    let said = restored(directory);
+    assert!(said.starts_with(&to_the_end(&fourth)) && !is_short(&said), "{said}");
     // None of them left a segment.
     let (directory, _) = places();
     let directory = directory.path();
@@ -96,6 +105,157 @@ fn a_timeline_that_left_nothing_but_its_history_is_passed_over() {
     store(&third, second.at(), directory);
     history(directory, 2, &[(1, early.at())]);
     history(directory, 3, &[(1, early.at()), (2, second.at())]);
+    check(&["--as", "archive"], directory).exits(4);
+}
+
+/// `pg_receivewal` writes it while the timeline is new: nobody fetches it, and where the timeline before went
+/// on in a file of its number, a server reads that. So does 12.
+#[test]
+fn a_timeline_with_nothing_but_a_partial_is_not_followed_into_it() {
+    let (directory, [_, late, _]) = places();
+    let directory = directory.path();
+    let second = promoted(&late, 1, 2);
+    let number = late.at() / SEGMENT;
+    store(&second, late.at(), directory);
+    history(directory, 2, &[(1, late.at())]);
+    for entry in fs::read_dir(directory).expect("the archive").filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("00000002") && !name.ends_with(".history") {
+            let is_first = name == format!("00000002{number:016X}");
+            let partial = directory.join(format!("{name}.partial"));
+            let done = if is_first {
+                fs::rename(entry.path(), partial)
+            } else {
+                fs::remove_file(entry.path())
+            };
+            done.expect("a file");
+        }
+    }
+    let read = format!("a server reads 00000001{number:016X} in its place, to its end");
+    is_noted("a .partial alone", directory, &read);
+    let mut all = timeline_1(2, true);
+    write(&mut all, 400);
+    let said = restored(directory);
+    assert!(said.starts_with(&to_the_end(&all)) && !is_short(&said), "{said}");
+    // Whoever asks for the timeline has it counted.
+    check(&["--as", "archive", "-t", "2"], directory).exits(0);
+}
+
+/// A server that looks for the newest timeline never comes to one behind a history that is missing.
+#[test]
+fn a_stray_file_of_a_timeline_without_a_history_hides_no_newer_one() {
+    let (directory, [early, ..]) = places();
+    let directory = directory.path();
+    history(directory, 2, &[(1, early.at())]);
+    let begin = format!("0/{:X}", (early.at() / SEGMENT + 2) * SEGMENT + 40);
+    let words = ["--as", "archive", "--from", &begin];
+    let alone = super::restore(&check(&words, directory));
+    assert!(alone.contains("00000002.history exists"), "{alone}");
+    let first = format!("{FIRST:016X}");
+    let bytes = fs::read(directory.join(format!("00000001{first}"))).expect("a segment");
+    put(directory, &format!("00000003{first}"), &bytes);
+    assert_eq!(super::restore(&check(&words, directory)), alone);
+}
+
+/// Files of timeline 1 under the name of a newer one that left nothing but its history: it is passed over
+/// with them as without, up to where a server asks for one of them.
+#[test]
+fn stray_files_of_a_timeline_without_segments_are_blamed_alone() {
+    let (directory, [early, ..]) = places();
+    let directory = directory.path();
+    history(directory, 2, &[(1, early.at())]);
+    let whole = restored(directory);
+    let segment = |number: u64| {
+        fs::read(directory.join(format!("00000001{number:016X}"))).expect("a segment")
+    };
+    let fork = early.at() / SEGMENT;
+    // Before the place where it begins; there; and the content of another segment behind it.
+    for (number, content) in [(FIRST, FIRST), (fork, fork), (fork + 1, FIRST)] {
+        let name = format!("00000002{number:016X}");
+        put(directory, &name, &segment(content));
+        is_red("a stray", directory, "page_timeline", &name);
+        let said = restored(directory);
+        match number {
+            FIRST => assert_eq!(said, whole),
+            _ if content == number => {}
+            _ => {
+                assert!(said.contains("only, not to the end at") && said.contains(&name), "{said}")
+            }
+        }
+        fs::remove_file(directory.join(name)).expect("a file");
+    }
+    is_green("without them", directory);
+}
+
+/// Where it is missed in the history that is followed, it is missed, whatever else lies under the name of its
+/// timeline.
+#[test]
+fn a_stray_file_hides_no_missing_segment() {
+    let (directory, [early, ..]) = places();
+    let directory = directory.path();
+    let second = promoted(&early, 1, 2);
+    let third = promoted(&second, 2, 3);
+    store(&second, early.at(), directory);
+    store(&third, second.at(), directory);
+    history(directory, 2, &[(1, early.at())]);
+    history(directory, 3, &[(1, early.at()), (2, second.at())]);
+    is_green("as it is", directory);
+    let lost = format!("00000002{:016X}", early.at() / SEGMENT);
+    fs::remove_file(directory.join(&lost)).expect("a segment");
+    let from = format!("00000003{:016X}", second.at() / SEGMENT + 1);
+    let bytes = fs::read(directory.join(from)).expect("a segment");
+    put(directory, &format!("00000002{:016X}", second.at() / SEGMENT + 1), &bytes);
+    let ran = check(&["--as", "archive"], directory).exits(4);
+    assert!(told(&ran).contains(&("missing_segment".to_owned(), lost)), "{:?}", told(&ran));
+}
+
+/// It reads the newest one whatever timeline a backup is of (`syntax error in history file`).
+#[test]
+fn a_server_does_not_start_with_a_history_that_it_refuses() {
+    let (directory, [early, ..]) = places();
+    let directory = directory.path();
+    let second = begun_by_checkpoint(&early, 1, 2);
+    store(&second, early.at(), directory);
+    history(directory, 2, &[(1, early.at())]);
+    let start = early.next();
+    let label = format!(
+        "START WAL LOCATION: {start} (file 00000002{:016X})\nCHECKPOINT LOCATION: {start}\nBACKUP METHOD: \
+         streamed\nBACKUP FROM: primary\nSTART TIME: 2026-01-01 00:00:00 UTC\nLABEL: x\nSTART TIMELINE: 2\n",
+        early.at() / SEGMENT
+    );
+    let label = put(&directory.join("base"), "backup_label", label.as_bytes());
+    let words = ["--as", "archive", "--backup-label", label.to_str().expect("a path")];
+    let refused = |text: &str| {
+        put(directory, "00000002.history", text.as_bytes());
+        let said = super::restore(&check(&words, directory));
+        said.contains("a server does not start with it")
+    };
+    assert!(!refused(&format!("1\t{}\tx\n", early.next())));
+    assert!(refused("x\t0/900128\tx\n"));
+    assert!(refused("7\t0/900128\tx\n"));
+    assert!(!refused(""), "to a server, all is of timeline 2");
+}
+
+/// A server of 10 made a segment ready in recovery, was promoted at its begin, and archived it.
+#[test]
+fn a_segment_of_zeros_behind_the_end_of_a_left_timeline_is_noted() {
+    let mut wal = timeline_1(2, true);
+    wal.leave_in_segment(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let second = promoted(&wal, 1, 2);
+    store(&wal, 0, directory);
+    store(&second, wal.at(), directory);
+    history(directory, 2, &[(1, wal.at())]);
+    let name = format!("00000001{:016X}", wal.at() / SEGMENT);
+    put(directory, &name, &vec![0; SEGMENT as usize]);
+    is_noted(
+        "zeros",
+        directory,
+        &format!("{name}: only zeros, and the timeline was left before it"),
+    );
+    is_green("zeros", directory);
+    put(directory, &name, &vec![1; SEGMENT as usize]);
     check(&["--as", "archive"], directory).exits(4);
 }
 

@@ -287,6 +287,8 @@ fn changed_plain(
         "flip" => plain[number(0)] ^= 0x10,
         "flip-last" => plain.iter_mut().rev().take(1).for_each(|byte| *byte ^= 0x10),
         "cut" => plain.truncate(number(0)),
+        // That of the page at a byte, `xlp_tli`, is of no history.
+        "timeline" => plain[number(0) + 4..][..4].copy_from_slice(&u32::to_le_bytes(33)),
         "grow" => plain.extend(vec![0; number(0)]),
         "record" => plain = archive.with_change(&plain, words[0]),
         "content" => plain = archive.origin.segments[&archive.segment(words[0])].clone(),

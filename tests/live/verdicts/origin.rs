@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tempfile::TempDir;
+use walstat_format::lsn::Lsn;
 
 use super::Restored;
 use super::archive::Packing;
@@ -18,6 +19,8 @@ use crate::shell::shell;
 pub struct Reached {
     /// Rows of the table.
     rows: u64,
+    /// Where the timeline begins that the server wrote on then: at the end of what it had replayed.
+    pub end: Lsn,
 }
 
 /// What all rows start from.
@@ -52,11 +55,12 @@ impl Origin {
         let (mut after, _) = files_of(&home.path().join("after"));
         after.retain(|name, _| !segments.contains_key(name));
         let minimal = after.pop_first().filter(|_| after.is_empty()).expect("one segment more");
-        let whole = Reached { rows: ROWS };
-        let origin = Origin { home, server, segments, minimal, backup, whole };
+        let whole = Reached { rows: ROWS, end: Lsn(0) };
+        let mut origin = Origin { home, server, segments, minimal, backup, whole };
         let raw = origin.home.path().join("archive");
         let folder = origin.folder(usize::MAX);
-        assert_eq!(origin.restore(&folder, &raw, Packing::Raw), Ok(whole), "without damage");
+        origin.whole = origin.restore(&folder, &raw, Packing::Raw).expect("a restore");
+        assert_eq!(origin.whole.rows, ROWS, "without damage");
         Some(origin)
     }
 
@@ -93,19 +97,39 @@ impl Origin {
         let _ = input.write_all(b"SELECT count(*) FROM marker\n");
         drop(input);
         let output = server.wait_with_output().expect("a server that ends");
+        let end = end_of_recovery(&data);
         shell(folder, &format!("rm -rf {copy}"));
-        reached(&String::from_utf8_lossy(&output.stdout), &String::from_utf8_lossy(&output.stderr))
+        let rows = rows_told(&String::from_utf8_lossy(&output.stdout));
+        let log = String::from_utf8_lossy(&output.stderr);
+        let opened = rows.zip(end).map(|(rows, end)| Reached { rows, end });
+        opened.ok_or_else(|| what_ended_it(&log))
+    }
+
+    /// The label of the base backup, where the servers' user can read it.
+    pub fn label(&self) -> PathBuf {
+        self.home.path().join("backup/backup_label")
     }
 }
 
+/// The last line of the newest history that a server has written, which is that of the timeline it began:
+/// `1\t0/A000000\tno recovery target specified`.
+fn end_of_recovery(data: &Path) -> Option<Lsn> {
+    let entries = fs::read_dir(data.join("pg_wal")).ok()?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let newest = paths.filter(|path| path.extension().is_some_and(|it| it == "history")).max()?;
+    let text = fs::read_to_string(newest).ok()?;
+    text.lines().last()?.split('\t').nth(1)?.parse().ok()
+}
+
 /// The answer of a server without clients: `count = "2800"`.
-fn reached(output: &str, log: &str) -> Restored {
-    let count = output.split("count = \"").nth(1).and_then(|rest| rest.split('"').next());
-    if let Some(rows) = count.and_then(|count| count.parse().ok()) {
-        return Ok(Reached { rows });
-    }
+fn rows_told(output: &str) -> Option<u64> {
+    output.split("count = \"").nth(1)?.split('"').next()?.parse().ok()
+}
+
+/// Why a server did not open, by its log.
+fn what_ended_it(log: &str) -> String {
     let fatal = log.lines().find(|line| line.contains("FATAL") || line.contains("PANIC"));
-    Err(fatal.or(log.lines().last()).unwrap_or("nothing in its log").to_owned())
+    fatal.or(log.lines().last()).unwrap_or("nothing in its log").to_owned()
 }
 
 /// Rows that come with the WAL, in transactions that are spread over all of it.

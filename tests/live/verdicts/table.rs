@@ -97,7 +97,7 @@ const SOUND: [(&str, &[Packing]); 21] = [
 ];
 
 /// Rows of one kind.
-const DAMAGED: [(&str, &[Packing]); 28] = [
+const DAMAGED: [(&str, &[Packing]); 32] = [
     ("second record insert-of-other-id", &[Raw, Gzip]),
     ("third record leaf-of-other-id", &[Raw]),
     ("third record insert-at-5000", &[Raw, Zstd]),
@@ -115,6 +115,11 @@ const DAMAGED: [(&str, &[Packing]); 28] = [
     ("second halves 512", &[Gzip]),
     ("second stored-text", &[Gzip, Zstd, Xz]),
     ("last stored-text", &[Gzip, Zstd]),
+    // Which a server that reads ahead ends before.
+    ("second timeline 0", &[Raw]),
+    ("second timeline 8192", &[Raw]),
+    ("third timeline 0", &[Raw, Gzip]),
+    ("third timeline 524288", &[Raw]),
     ("third content second", &[Raw, Gzip]),
     ("last content second", &[Raw, Zstd]),
     ("second named-cut .zstd zstd", &[Zstd]),

@@ -45,6 +45,8 @@ pub struct Found {
     pub streams: Vec<Stream>,
     /// Timeline histories.
     pub histories: Histories,
+    /// Timelines of which there is nothing but files of others under their names.
+    pub(crate) strays: BTreeSet<u32>,
     /// The timeline of the backup that is to be restored. A server begins on it with or without a history.
     pub begins_on: Option<u32>,
     /// The directories in which the pieces lie.

@@ -1,9 +1,11 @@
 //! Timeline histories, held against each other. How the text of one is read: `history_text.rs`.
 
+mod outvoted;
 mod passed_over;
 
 use super::codec::Codec;
-pub use super::history_text::{Ancestor, parse};
+use super::history_text::NO_ANCESTOR;
+pub use super::history_text::{Ancestor, is_refused, parse};
 use super::problem::{Fetched, Problem, ProblemKind};
 pub use passed_over::PassedOver;
 use serde::{Deserialize, Serialize};
@@ -194,7 +196,7 @@ impl Histories {
     pub fn problems(&self) -> impl Iterator<Item = Problem> {
         let apart = self.rivals().map(|(timeline, rivals)| {
             let expected = format!("one history of timeline {timeline}");
-            let found = format!("{} different ones under this name", rivals.len());
+            let found = format!("{}{DIFFERENT_ONES}", rivals.len());
             Problem::of_file(ProblemKind::History, &name_of(timeline), expected, found)
         });
         self.problems.iter().cloned().chain(apart)
@@ -275,8 +277,8 @@ impl Histories {
     }
 
     /// Reports histories that do not begin with that of the timeline they leave, where the records show where
-    /// both begin, and takes in their place what follows of these; whether there was one. Older ones come
-    /// first, so what newer ones are held against is right.
+    /// both begin, or another history agrees with that one, and takes in their place what follows of these;
+    /// whether there was one. Older ones come first, so what newer ones are held against is right.
     pub(crate) fn correct_ancestors(&mut self, begins: &BTreeMap<u32, Ancestor>) -> bool {
         let before = self.problems.len();
         let timelines: Vec<u32> = self.all().map(|(timeline, _)| timeline).collect();
@@ -284,7 +286,8 @@ impl Histories {
             let Some(parent) = self.contradicts(timeline) else { continue };
             let Some(end) = begins.get(&timeline) else { continue };
             let theirs = self.ancestors(end.timeline).unwrap_or_default();
-            if end.timeline != OLDEST && begins.get(&end.timeline) != theirs.last() {
+            let is_shown = end.timeline == OLDEST || begins.get(&end.timeline) == theirs.last();
+            if !is_shown && !self.is_backed(end.timeline, timeline) {
                 continue;
             }
             let right: Vec<Ancestor> = theirs.iter().copied().chain([*end]).collect();
@@ -295,6 +298,16 @@ impl Histories {
             self.replace(timeline, right);
         }
         self.problems.len() > before
+    }
+
+    /// Whether the history of another one than `newer` begins as that of a timeline that it names has it.
+    fn is_backed(&self, timeline: u32, newer: u32) -> bool {
+        let own = self.ancestors(timeline);
+        let mut others = self.all().filter(|(other, _)| *other != newer);
+        others.any(|(_, ancestors)| {
+            let named = ancestors.iter().position(|it| it.timeline == timeline);
+            named.is_some_and(|count| ancestors.get(..count) == own)
+        })
     }
 
     /// Takes the places where timelines begin, and which ones they leave, into all histories that name
@@ -340,44 +353,6 @@ impl Histories {
         self.misplaced.iter()
     }
 
-    /// Reports a history that newer ones contradict, and takes what they agree on in its place, where the
-    /// timeline has no segments and no records tell which is right: several newer ones, or one by which the
-    /// timeline began in the segment in which it was left, as one without segments did. A server that
-    /// restores to the newest timeline does not read the others. `present`: those with segments.
-    pub(crate) fn mend_outvoted(&mut self, present: &BTreeSet<u32>, segment_bytes: u64) {
-        let mut votes: BTreeMap<u32, Vec<Vote<'_>>> = BTreeMap::new();
-        let mut backed = BTreeSet::new();
-        for (_, ancestors) in self.all() {
-            for (count, ancestor) in ancestors.iter().enumerate() {
-                let before = ancestors.get(..count).unwrap_or_default();
-                let own = self.ancestors(ancestor.timeline).filter(|own| !own.is_empty());
-                match own.filter(|_| !present.contains(&ancestor.timeline)) {
-                    Some(own) if own.last() == before.last() => {
-                        _ = backed.insert(ancestor.timeline)
-                    }
-                    Some(_) => {
-                        let vote = Vote { before, end: ancestor.end };
-                        votes.entry(ancestor.timeline).or_default().push(vote);
-                    }
-                    None => {}
-                }
-            }
-        }
-        votes.retain(|timeline, votes| {
-            !backed.contains(timeline) && Vote::decide(votes, segment_bytes)
-        });
-        let outvoted = votes.iter().map(|(timeline, votes)| (*timeline, votes[0].before.to_vec()));
-        let outvoted: Vec<(u32, Vec<Ancestor>)> = outvoted.collect();
-        for (timeline, ancestors) in outvoted {
-            let expected =
-                format!("{}, as in the history of a newer timeline", told(ancestors.last()));
-            let found = told(self.ancestors(timeline).and_then(<[Ancestor]>::last));
-            let name = name_of(timeline);
-            self.complain(Problem::of_file(ProblemKind::History, &name, expected, found));
-            self.replace(timeline, ancestors);
-        }
-    }
-
     /// Timelines whose histories are cut, with their ancestors, and those that a newer one has.
     fn cut(&self) -> BTreeMap<u32, (&[Ancestor], &[Ancestor])> {
         let mut cut: BTreeMap<u32, (&[Ancestor], &[Ancestor])> = BTreeMap::new();
@@ -405,6 +380,12 @@ impl Histories {
         self.named.contains(&timeline)
     }
 
+    /// Whether a history has no line that counts.
+    pub(crate) fn is_empty(&self, timeline: u32) -> bool {
+        let is_it = |it: &Problem| timeline_of(&it.segment) == Some(timeline);
+        self.problems.iter().any(|it| it.found == NO_ANCESTOR && is_it(it))
+    }
+
     /// Whether a server that looks for a history gets one, whatever is in it.
     pub(crate) fn is_got(&self, timeline: u32) -> bool {
         let is_broken = |problem: &Problem| {
@@ -421,28 +402,6 @@ impl Histories {
     }
 }
 
-/// What a newer history says of a timeline that has no segments.
-struct Vote<'h> {
-    /// Its ancestors.
-    before: &'h [Ancestor],
-    /// Where it ends.
-    end: Lsn,
-}
-
-impl Vote<'_> {
-    /// Whether the newer ones are right: several that agree, or one by which the timeline began in the
-    /// segment in which it ended.
-    fn decide(votes: &[Vote<'_>], segment_bytes: u64) -> bool {
-        match votes {
-            [] => false,
-            [Vote { before, end }] => before.last().is_some_and(|begin| {
-                begin.end <= *end && begin.end.0 / segment_bytes == end.0 / segment_bytes
-            }),
-            [first, rest @ ..] => rest.iter().all(|other| other.before == first.before),
-        }
-    }
-}
-
 /// As a message says it.
 fn told(ancestor: Option<&Ancestor>) -> String {
     ancestor.map_or("nothing".to_owned(), |it| format!("timeline {} to {}", it.timeline, it.end))
@@ -452,7 +411,23 @@ fn told(ancestor: Option<&Ancestor>) -> String {
 pub(crate) fn contradiction(timeline: u32, parent: u32) -> Problem {
     let expected = format!("all of {} first", name_of(parent));
     let name = name_of(timeline);
-    Problem::of_file(ProblemKind::History, &name, expected, "other ancestors".to_owned())
+    Problem::of_file(ProblemKind::History, &name, expected, OTHER_ANCESTORS.to_owned())
+}
+
+const OTHER_ANCESTORS: &str = "other ancestors";
+const DIFFERENT_ONES: &str = " different ones under this name";
+
+/// Whether a problem is that histories under one name differ, of which a server gets one.
+pub fn is_of_several(problem: &Problem) -> bool {
+    problem.kind == ProblemKind::History && problem.found.ends_with(DIFFERENT_ONES)
+}
+
+/// Whether a problem is that a history and that of the timeline it leaves differ, of which nothing tells
+/// which is right.
+pub fn is_contradicting(problem: &Problem) -> bool {
+    problem.kind == ProblemKind::History
+        && problem.lsn.is_none()
+        && problem.found == OTHER_ANCESTORS
 }
 
 /// Whether a history lacks the last digits or lines that another has. Of thousands nearly all are whole,

@@ -17,6 +17,19 @@ pub struct Ancestor {
 /// less one), and takes the rest for another line.
 const LINE_BYTES_MAX: usize = 1023;
 
+/// What is found in a history without a line that counts. To a server that reads it, all there ever was is of
+/// its timeline.
+pub(super) const NO_ANCESTOR: &str = "no ancestor";
+
+const SOMETHING_ELSE: &str = "something else in line ";
+const OUT_OF_ORDER: &str = " where it cannot be an ancestor";
+
+/// Whether a server refuses a history in which this was found, and ends (`syntax error in history file`,
+/// `invalid data in history file`). What else [`parse`] finds is read, and leads it astray.
+pub fn is_refused(found: &str) -> bool {
+    found.starts_with(SOMETHING_ELSE) || found.ends_with(OUT_OF_ORDER)
+}
+
 /// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
 /// server refuses to start with such a history, or finds no way through it from a backup of an ancestor.
 pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, String> {
@@ -27,11 +40,11 @@ pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, Str
     for (number, line) in lines {
         let Some(next) = ancestor(line) else {
             // Not what stands there: the name may lead to a file that is none of the reader's business.
-            return Err(format!("something else in line {number}"));
+            return Err(format!("{SOMETHING_ELSE}{number}"));
         };
         let is_after = ancestors.last().is_none_or(|last| last.timeline < next.timeline);
         if !is_after || next.timeline >= timeline {
-            return Err(format!("timeline {} where it cannot be an ancestor", next.timeline));
+            return Err(format!("timeline {}{OUT_OF_ORDER}", next.timeline));
         }
         // To a server, such an ancestor never ends (`tliOfPointInHistory`).
         if next.end == Lsn(0) {
@@ -40,7 +53,7 @@ pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, Str
         ancestors.push(next);
     }
     match ancestors.last() {
-        None => Err("no ancestor".to_owned()),
+        None => Err(NO_ANCESTOR.to_owned()),
         // A server takes it, and finds nothing of that timeline.
         Some(parent) if parent.timeline == 0 => Err("timeline 0 as the parent".to_owned()),
         Some(_) => Ok(ancestors),

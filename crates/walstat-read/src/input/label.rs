@@ -106,6 +106,10 @@ pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
     if is_directory && !storage::exists(&file) {
         return Err(LabelError::NoFile);
     }
+    // A pipe that nobody writes to is not waited for; one that is given itself may be a shell's.
+    if is_directory && !storage::is_file(&file) {
+        return Err(io::Error::other("backup_label in this directory is no file").into());
+    }
     let name = file_name(&file);
     let packed = unpacked(storage::open(&file)?, &name, DEPTH_MAX)?;
     let is_servers = packed.is_member || name == BACKUP_LABEL;

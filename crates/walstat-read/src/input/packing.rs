@@ -4,7 +4,7 @@
 use super::codec::Codec;
 use super::names::{SegmentFile, Standing, compression_suffix, is_encryption};
 use super::probe::{FirstPage, NotWal};
-use super::problem::{Problem, ProblemKind};
+use super::problem::{Fetched, Problem, ProblemKind};
 use super::suffixes::{self, Suffix};
 
 /// What zstd's library unpacks; its tool has others beside it.
@@ -84,7 +84,9 @@ pub(crate) fn misnamed(
         Some(codec) => format!("a segment packed by {}", codec.name()),
         None => "a segment that is not packed".to_owned(),
     };
-    Some(Problem::of_file(ProblemKind::Unreadable, file, expected, found))
+    let problem = Problem::of_file(ProblemKind::Unreadable, file, expected, found);
+    // pgBackRest brings what it takes to be plain as it is.
+    Some(Problem { fetched: suffix.is_none().then_some(Fetched::InAnotherSize), ..problem })
 }
 
 /// Whether a restore gets the segment out of a file that is packed so. pgBackRest goes by the name as well,
@@ -101,7 +103,8 @@ fn is_unpacked(suffix: Option<&str>, codec: Option<Codec>, is_pgbackrests: bool)
 pub(crate) fn tar(file: &str, name: &SegmentFile) -> Option<Problem> {
     let problem = || {
         let (expected, found) = ("a WAL segment".to_owned(), NotWal::Tar.to_string());
-        Problem::of_file(ProblemKind::NotWal, file, expected, found)
+        let problem = Problem::of_file(ProblemKind::NotWal, file, expected, found);
+        Problem { fetched: Some(Fetched::InAnotherSize), ..problem }
     };
     promises(name).then(problem)
 }

@@ -4,11 +4,11 @@
 use super::discover::{Found, is_called_like_a_tar};
 use super::error::InputError;
 use super::input_kind::InputKind;
-use super::names::{SegmentFile, Standing, file_name, lies_beside_segments};
+use super::names::{SegmentFile, Standing, compression_suffix, file_name, lies_beside_segments};
 use super::neighbours::{self, Lost};
 use super::piece::{Identity, Piece, identity, vote};
 use super::probe::{FirstPage, NotWal};
-use super::problem::{Problem, ProblemKind};
+use super::problem::{Fetched, Problem, ProblemKind};
 use super::reach::Reach;
 use super::repository::{Repositories, stanzas_without_list};
 use super::salvage::{self, Salvaged};
@@ -198,7 +198,17 @@ fn place_of(piece: &Piece, before: Option<Key>, geometry: &Geometry) -> Result<K
             NotWal::NoFile(kind) => format!("a {kind}"),
             _ => reason.to_string(),
         };
-        Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), found)
+        let problem = Problem::of_file(ProblemKind::NotWal, &file, "a WAL segment".into(), found);
+        let is_plain = compression_suffix(&file).is_none() && !piece.probe.compressed;
+        let bytes = piece.probe.raw_bytes.filter(|_| is_plain);
+        let fetched = match (reason, bytes) {
+            (NotWal::NoFile(_), _) => Some(Fetched::NotAtAll),
+            (_, Some(bytes)) if bytes != u64::from(geometry.segment_bytes) => {
+                Some(Fetched::InAnotherSize)
+            }
+            _ => None,
+        };
+        Problem { fetched, ..problem }
     };
     let standing = piece.name.as_ref().map(|name| name.standing);
     let name = piece.name.as_ref().map(|name| name.name);

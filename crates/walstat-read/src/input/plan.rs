@@ -8,7 +8,7 @@ mod resembling;
 
 use super::discover::Found;
 use super::error::InputError;
-use super::history::{self, Histories, Misplaced};
+use super::history::{self, Misplaced};
 use super::input_kind::InputKind;
 use super::label::ToldLabel;
 use super::names::backup_start;
@@ -56,8 +56,9 @@ pub struct Plan {
     pub branches: Vec<Branch>,
     /// Places that histories name beside those where timelines begin, and that no server minds.
     pub misplaced: Vec<Misplaced>,
-    /// The history as its file has it, where `lineage` is what records or other histories tell instead.
-    pub wrong_lineage: Option<Lineage>,
+    /// Histories as their files have them, by timeline, where `lineage` is what records or other histories
+    /// tell instead.
+    pub wrong_lineages: BTreeMap<u32, Lineage>,
     /// Where a newer timeline branches off the one that is followed, if that is known.
     pub branch_point: Option<Lsn>,
     /// Files that are no segments of this history, by name.
@@ -88,9 +89,10 @@ pub struct Plan {
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
 pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
     let aside = Aside::leave_out(&mut placed, found);
-    let (present, impostors) = timelines(&placed.files, &found.histories);
+    let (present, impostors) = timelines(&placed.files, found);
     placed.problems.extend(found.histories.problems());
     let histories = &latest::without_unfetched(&mut placed, &present, &found.histories);
+    let present = latest::without_partials_alone(&mut placed, present, histories, timeline);
     let latest = timeline.is_none().then(|| latest_without_segments(&present, histories)).flatten();
     let followed = match timeline {
         Some(wanted) if !present.contains(&wanted) => {
@@ -126,7 +128,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
-    plan.wrong_lineage = Lineage::that_is_wrong(plan.history_read(), histories);
+    plan.wrong_lineages = plan.wrong_lineages(histories);
     let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
     let without_history = without_history(&present, histories, is_servers);
     plan.problems.extend(without_history.into_iter().map(missing_history));
@@ -145,12 +147,11 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     Ok(plan)
 }
 
-/// The timelines of the files; and problems of files that are named for one that was never begun: all of its
-/// files begin with pages of older timelines, and it does not follow on the others, as a server numbers them.
-fn timelines(
-    files: &BTreeMap<Key, Vec<Segment>>,
-    histories: &Histories,
-) -> (BTreeSet<u32>, Vec<Problem>) {
+/// The timelines of the files; and problems of files that are named for one that was never begun, or of
+/// which there is nothing: all of its files begin with pages of older timelines, and it does not follow on
+/// the others, as a server numbers them, or its records are not in them.
+fn timelines(files: &BTreeMap<Key, Vec<Segment>>, found: &Found) -> (BTreeSet<u32>, Vec<Problem>) {
+    let histories = &found.histories;
     let is_older = |timeline: u32, file: &Segment| {
         file.first_page.as_ref().is_ok_and(|page| page.header.timeline < timeline)
     };
@@ -160,7 +161,8 @@ fn timelines(
             || histories.has(*timeline)
             || present.contains(&timeline.saturating_sub(1))
             || histories.has(timeline.saturating_sub(1));
-        if follows || files.iter().any(|file| !is_older(*timeline, file)) {
+        let is_stray = found.strays.contains(timeline);
+        if !is_stray && (follows || files.iter().any(|file| !is_older(*timeline, file))) {
             present.insert(*timeline);
         }
     }
@@ -174,7 +176,8 @@ fn timelines(
     });
     let problem = |(timeline, file): (u32, &Segment)| {
         let page = file.first_page.as_ref().ok()?;
-        Some(wrong_timeline(file, page.header.address, timeline, page.header.timeline))
+        let start = Lsn(file.number.saturating_mul(u64::from(page.long.segment_bytes)));
+        Some(wrong_timeline(file, start, timeline, page.header.timeline))
     };
     let problems = others.filter_map(problem).collect();
     (present, problems)
@@ -211,7 +214,7 @@ impl Plan {
             end_in_hole: None,
             branches: Vec::new(),
             misplaced: Vec::new(),
-            wrong_lineage: None,
+            wrong_lineages: BTreeMap::new(),
             branch_point: None,
             other_files: Vec::new(),
             duplicate_bytes: 0,

@@ -5,6 +5,7 @@ use super::input_kind::InputKind;
 use super::names::{Standing, compression_suffix, file_name};
 use super::probe::{FirstPage, NotWal};
 use super::source::Source;
+use super::suffixes::{self, Suffix};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use walstat_format::lsn::Lsn;
@@ -51,6 +52,12 @@ impl Segment {
     /// Whether a tool unpacks it where it is fetched, by its name.
     pub fn is_to_be_unpacked(&self) -> bool {
         compression_suffix(&self.file()).is_some()
+    }
+
+    /// Whether it is empty, and the tool that unpacks it takes that for an empty file.
+    pub fn is_unpacked_to_nothing(&self) -> bool {
+        let takes_nothing = |suffix| suffixes::of(suffix).is_some_and(Suffix::takes_nothing);
+        self.raw_bytes == Some(0) && compression_suffix(&self.file()).is_some_and(takes_nothing)
     }
 
     /// Whether the file has to hold a whole segment, by its name.

@@ -16,7 +16,7 @@ static SUFFIXES: [Suffix; 8] = {
     use Codec::{Brotli, Bzip2, Gzip, Lz4, Lz4OrZstd, Lzip, Lzma, Xz, Zstd};
     [
         Suffix { usual: "gz", rare: &["gzip"], unpacks: &[Gzip] },
-        Suffix { usual: "lz4", rare: &[], unpacks: &[Lz4, Lz4OrZstd] },
+        Suffix { usual: LZ4, rare: &[], unpacks: &[Lz4, Lz4OrZstd] },
         Suffix { usual: ZSTD, rare: &["zstd"], unpacks: &[Zstd, Lz4OrZstd, Gzip, Lz4, Xz, Lzma] },
         Suffix { usual: "bz2", rare: &["bz", "bzip2"], unpacks: &[Bzip2] },
         Suffix { usual: "xz", rare: &[], unpacks: &[Xz, Lzma] },
@@ -26,6 +26,7 @@ static SUFFIXES: [Suffix; 8] = {
     ]
 };
 
+const LZ4: &str = "lz4";
 const ZSTD: &str = "zst";
 
 /// Suffixes of compressions that are not read.
@@ -35,6 +36,12 @@ const NOT_READ: [&str; 10] =
 const NOT_READ_RARE: &str = "z";
 
 impl Suffix {
+    /// Whether its tool takes an empty file, and makes an empty one of it.
+    pub(super) fn takes_nothing(&self) -> bool {
+        // Tried with those of Debian 12.
+        self.usual == LZ4
+    }
+
     /// Whether it is that of zstd, whose tool takes other packings than its library.
     pub(super) fn is_of_zstd(&self) -> bool {
         self.usual == ZSTD

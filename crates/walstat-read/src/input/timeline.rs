@@ -141,13 +141,15 @@ pub(crate) fn newest_complete(
     present.iter().rev().find(complete).copied()
 }
 
-/// The newest timeline after all that there are segments of, as far as histories follow each other: a server
-/// looks for them one by one.
+/// The newest timeline after those that there are segments of, as far as histories follow each other: a
+/// server looks for them one by one, and never comes to a timeline without a history.
 pub(crate) fn latest_without_segments(
     present: &BTreeSet<u32>,
     histories: &Histories,
 ) -> Option<Lineage> {
-    let next = present.last()?.checked_add(1)?;
+    let oldest = *present.first()?;
+    let mut got = present.iter().rev().filter(|it| **it == oldest || histories.is_got(**it));
+    let next = got.next()?.checked_add(1)?;
     let there = (next..=u32::MAX).take_while(|timeline| histories.is_got(*timeline));
     let latest = there.last().filter(|timeline| histories.ancestors(*timeline).is_some());
     latest.map(|timeline| Lineage::of(timeline, histories))

@@ -294,7 +294,12 @@ fn check_end(place: &Place<'_>, offset: u64, bytes: &mut Bytes<'_>, reader: &mut
     if offset == place.length {
         match bytes.fill(&mut [0; 1]) {
             Ok(0) => {}
-            Ok(_) => reader.note(Problem::trailing_bytes(&file, place.length)),
+            Ok(_) => {
+                // Where its stream is broken farther on, a tool fails, and no server gets the file.
+                let fetched = ends_badly(bytes, place.length).then_some(Fetched::NotAtAll);
+                let problem = Problem::trailing_bytes(&file, place.length);
+                reader.note(Problem { fetched, ..problem });
+            }
             // A compressed file that pg_receivewal is still writing has no end mark.
             Err(error) if place.segment.standing == Standing::Partial && is_cut(&error) => {}
             Err(error) => {
@@ -310,6 +315,20 @@ fn check_end(place: &Place<'_>, offset: u64, bytes: &mut Bytes<'_>, reader: &mut
         }
     }
     check_sha1(place, reader);
+}
+
+/// Whether an error comes within so many bytes.
+fn ends_badly(bytes: &mut Bytes<'_>, most: u64) -> bool {
+    let mut left = most;
+    let mut buffer = [0; 8192];
+    while left > 0 {
+        match bytes.fill(&mut buffer) {
+            Ok(0) => return false,
+            Ok(count) => left = left.saturating_sub(count as u64),
+            Err(_) => return true,
+        }
+    }
+    false
 }
 
 fn check_sha1(place: &Place<'_>, reader: &mut Reader<'_>) {

@@ -250,6 +250,11 @@ impl Reading<'_> {
             return Ok(());
         }
         let verifier = self.verifier(plan.geometry, &[]);
+        let strays = verify::strays_alone(plan, &verifier);
+        if !strays.is_empty() {
+            found.strays = strays;
+            *plan = self.plan(found)?;
+        }
         let mut begins = verify::beginnings(plan, &found.histories, &verifier);
         if verify::pass_over(plan, &mut found.histories, &begins) {
             *plan = self.plan(found)?;
@@ -290,7 +295,8 @@ impl Reading<'_> {
         let digests = self.passed.iter().map(|(piece, passed)| (*piece, passed.digest.clone()));
         let digests: BTreeMap<usize, Digest> = digests.collect();
         copies::resolve(plan, &digests, &verifier);
-        let Verified { problems, holes } = verify::others(plan, &verifier);
+        let Verified { mut problems, holes } = verify::others(plan, &verifier);
+        verify::preallocated::forgive(&mut problems, plan);
         let mut outcome = self.read_live(plan)?;
         let verifier = self.verifier(plan.geometry, &accepted_gaps);
         verify::blame_the_last(&mut outcome.problems, plan, &plan.lineage, &verifier);

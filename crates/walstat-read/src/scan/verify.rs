@@ -1,7 +1,9 @@
 //! Verifies files with a segment's name that are not counted: segments of other timelines, and the
 //! places where a timeline leaves another. Each is read after the segment before it.
 
+mod beginnings;
 mod forks;
+pub(super) mod preallocated;
 
 use super::alone::Passed;
 use super::around::Around;
@@ -13,17 +15,22 @@ use super::parallel::{self, Ready};
 use super::progress::Progress;
 use super::scope::Scope;
 use super::timeline_switches::TimelineSwitches;
-use crate::input::history::{self, Ancestor, Histories};
+use crate::input::history::{self, Ancestor};
 use crate::input::placing::Key;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Elsewhere, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::{Branch, Lineage};
+use beginnings::is_of_older_timelines;
+pub(super) use beginnings::{
+    beginning_elsewhere, beginnings, pass_over, settle_beginnings, strays_alone,
+};
 pub(super) use forks::{blame_the_fork, blame_the_last};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::page::LONG_HEADER_BYTES;
 
 /// Reads segments without counting their records.
 pub(super) struct Verifier<'a> {
@@ -105,7 +112,11 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
         timeline(plan, lineage, &counted, verifier, &mut verified);
     }
     for branch in &plan.branches {
-        match branch_point(plan, branch, plan.lineage_of(branch.child), verifier) {
+        // One whose own history says nothing is known by that of the timeline that is followed.
+        let own = plan.lineage_of(branch.child);
+        let is_unknown = own.is_some_and(|own| own.parent().is_none());
+        let known = is_unknown.then(|| plan.lineage.until(branch.child)).flatten();
+        match branch_point(plan, branch, known.as_ref().or(own), verifier) {
             Ok(_) => verified.problems.extend(strays(plan, branch)),
             Err(problem) => verified.problems.push(problem),
         }
@@ -132,108 +143,6 @@ fn strays(plan: &Plan, branch: &Branch) -> Vec<Problem> {
         Problem { lsn: Some(Lsn(file.number.saturating_mul(bytes))), ..problem }
     };
     files.filter(|file| file.claims_whole_segment()).map(problem).collect()
-}
-
-/// Where a timeline begins, as the records say.
-pub(super) struct Beginning {
-    /// Of which segment its first file is.
-    number: u64,
-    /// Where its history says that it begins.
-    told: Lsn,
-    /// Whether it leaves another timeline than its history has it leave.
-    leaves_another: bool,
-    /// The timeline that it leaves, and where. It is called as its history calls it, if that agrees: the last
-    /// one there is that which was restored to, and recovery may have ended before that began.
-    pub end: Ancestor,
-}
-
-/// Where timelines begin that have left another one.
-pub(super) fn beginnings(
-    plan: &Plan,
-    histories: &Histories,
-    verifier: &Verifier<'_>,
-) -> BTreeMap<u32, Beginning> {
-    let all = plan.other_lineages.iter().chain([&plan.lineage]);
-    let begins = |lineage: &Lineage| {
-        let timeline = lineage.timeline();
-        let own = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).take(2);
-        let own: Vec<Segment> = own.filter_map(|(_, files)| files.first()).cloned().collect();
-        let (parent, number) = (lineage.parent()?, own.first()?.number);
-        let (told, end) = (lineage.begin(), begin_in(&own, lineage, verifier)?);
-        let leaves_another = parent != end.timeline;
-        let named = histories.ancestors(timeline).and_then(<[Ancestor]>::last);
-        let named = named.filter(|_| !leaves_another).map_or(end.timeline, |it| it.timeline);
-        let end = Ancestor { timeline: named, ..end };
-        Some((timeline, Beginning { number, told, leaves_another, end }))
-    };
-    all.filter_map(begins).collect()
-}
-
-/// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: its
-/// first file is not of the segment that the history names, or it leaves another timeline.
-pub(super) fn beginning_elsewhere(
-    plan: &Plan,
-    beginnings: &BTreeMap<u32, Beginning>,
-) -> Vec<(u32, Ancestor)> {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let is_elsewhere = |it: &Beginning| it.number != it.told.0 / bytes || it.leaves_another;
-    let elsewhere = beginnings.iter().filter(|(_, it)| is_elsewhere(it));
-    elsewhere.map(|(timeline, it)| (*timeline, it.end)).collect()
-}
-
-/// Which timeline is left in the first of some files, and where its own begins. The record that says so may
-/// go on in the second one: then all pages of the first are still of the older timeline.
-fn begin_in(files: &[Segment], lineage: &Lineage, verifier: &Verifier<'_>) -> Option<Ancestor> {
-    let (file, next) = files.split_first()?;
-    let alone = verifier.read(std::slice::from_ref(file), lineage);
-    let goes_on = || {
-        let is_next = next.first().is_some_and(|next| next.number == file.number + 1);
-        let (_, last) = alone.last_page.filter(|_| is_next)?;
-        let both = (last < file.timeline).then(|| verifier.read(files, lineage))?;
-        let bytes = u64::from(verifier.scope.geometry.segment_bytes);
-        both.observer.begin_of(file.timeline).filter(|(_, end)| end.0 / bytes == file.number)
-    };
-    let (timeline, end) = alone.observer.begin_of(file.timeline).or_else(goes_on)?;
-    // The first record of a page may be said to begin where the page does.
-    let geometry = &verifier.scope.geometry;
-    let page = Lsn(end.0 - end.0 % u64::from(geometry.page_bytes));
-    let end = if geometry.first_byte(page) == end { page } else { end };
-    Some(Ancestor { timeline, end })
-}
-
-/// Takes no place for timelines without segments where a newer one has left the timeline before.
-pub(super) fn pass_over(
-    plan: &Plan,
-    histories: &mut Histories,
-    beginnings: &BTreeMap<u32, Beginning>,
-) -> bool {
-    let begins = beginnings.iter().filter(|(_, it)| it.leaves_another);
-    let begins: BTreeMap<u32, Ancestor> =
-        begins.map(|(timeline, it)| (*timeline, it.end)).collect();
-    let is_there = |timeline: u32| {
-        let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
-        files.any(|(_, files)| files.iter().any(Segment::is_asked_for))
-    };
-    histories.pass_over(&begins, is_there)
-}
-
-/// Where timelines begin of which a history names another place that leads to the same files: in the same
-/// segment, or earlier. A server takes the older timeline's segments where the newer one has none.
-pub(super) fn settle_beginnings(
-    plan: &Plan,
-    histories: &mut Histories,
-    beginnings: &BTreeMap<u32, Beginning>,
-) -> bool {
-    let bytes = u64::from(plan.geometry.segment_bytes);
-    let begins = beginnings.iter().filter(|(_, it)| it.told.0 / bytes <= it.number);
-    let begins: BTreeMap<u32, Ancestor> =
-        begins.map(|(timeline, it)| (*timeline, it.end)).collect();
-    // No backup has its checkpoint before that, so none would be restored.
-    let oldest = plan.files.keys().map(|(_, number)| number.saturating_mul(bytes)).min();
-    let is_unnoticed = |told: Lsn, begins: Lsn| {
-        told.0 / bytes == begins.0 / bytes || told < begins && oldest < Some(told.0)
-    };
-    histories.settle_begins(&begins, is_unnoticed)
 }
 
 /// Adds what is wrong with the segments of a timeline that are not counted: of another timeline than the one
@@ -278,11 +187,22 @@ fn timeline(
     });
     let newer: Vec<Problem> = newer.collect();
     let mut problems = outcome.problems;
+    problems.retain(|problem| !newer.iter().any(|newer| is_behind(newer, problem, bytes)));
     problems.extend(newer);
     blame_the_last(&mut problems, plan, lineage, verifier);
     blame_the_fork(&mut problems, plan, lineage);
     verified.problems.extend(problems.into_iter().filter(reaches));
     verified.holes.extend(outcome.holes);
+}
+
+/// Whether a problem is that a segment does not go on with the file before it, in which another one is: the
+/// segment is what it should be.
+fn is_behind(file: &Problem, problem: &Problem, segment_bytes: u32) -> bool {
+    let bytes = u64::from(segment_bytes);
+    let next = file.lsn.map(|lsn| lsn.0 / bytes + 1);
+    let begins = |lsn: Lsn| lsn.0 % bytes <= LONG_HEADER_BYTES as u64;
+    matches!(problem.kind, ProblemKind::PrevLink | ProblemKind::Continuation)
+        && problem.lsn.is_some_and(|lsn| begins(lsn) && Some(lsn.0 / bytes) == next)
 }
 
 fn is_hole(problem: &Problem) -> bool {
@@ -360,21 +280,6 @@ fn branch_point(
             Err(other_branch(branch, found))
         }
     }
-}
-
-/// Whether a file has pages of older timelines alone, and its own does not begin in it.
-fn is_of_older_timelines(
-    plan: &Plan,
-    file: &Segment,
-    lineage: &Lineage,
-    verifier: &Verifier<'_>,
-) -> bool {
-    let alone = verifier.read(std::slice::from_ref(file), lineage);
-    let first = file.first_page.as_ref().ok().map(|page| page.header.timeline);
-    let last = alone.last_page.map(|(_, timeline)| timeline).or(first);
-    let next = self::file(plan, file.timeline, file.number + 1);
-    let files: Vec<Segment> = std::iter::once(file.clone()).chain(next).collect();
-    last.is_some_and(|last| last < file.timeline) && begin_in(&files, lineage, verifier).is_none()
 }
 
 /// The problem of a history that the records, or other files, contradict.

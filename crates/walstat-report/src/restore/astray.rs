@@ -6,7 +6,7 @@ use std::fmt;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::{Problem, ProblemKind};
+use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
 
 /// What a server does at a problem where replay ends, if that is more than to end there.
@@ -53,13 +53,45 @@ const DECODED_AHEAD: u64 = 512 * 1024;
 /// What a server meets ahead, for a problem at which it ends.
 pub(crate) fn ahead(wal: &Wal<'_>, reached: &Reached<'_>) -> Option<Ahead> {
     let problem = reached.broken?;
-    let is_page = problem.kind == ProblemKind::PageTimeline
-        && !problem.is_read_to_the_end(wal.plan.geometry.segment_bytes);
-    let ends = is_page || wrong_size(problem, wal).is_some();
+    let ends = is_foreign_page(problem, wal.plan) || wrong_size(problem, wal).is_some();
     (ends && wal.plan.version().recovery.reads_ahead).then(|| Ahead {
-        from: Lsn(reached.last.0.saturating_sub(DECODED_AHEAD)),
+        from: ahead_from(wal, reached.last),
         what: format!("{} in {}", problem.kind, problem.segment),
     })
+}
+
+/// Whether a server ends at a page of a timeline that is not in its history, in the file that a problem is
+/// of, or to which a wrong history leads.
+fn is_foreign_page(problem: &Problem, plan: &Plan) -> bool {
+    let bytes = plan.geometry.segment_bytes;
+    match problem.kind {
+        ProblemKind::PageTimeline => !problem.is_read_to_the_end(bytes),
+        ProblemKind::History => plan.wrong_lineage().is_some_and(|wrong| {
+            let number = problem.lsn.map(|lsn| lsn.0 / u64::from(bytes));
+            let file =
+                number.and_then(|it| plan.files.get(&(wrong.of_file(it, bytes), it))?.first());
+            let page = file.and_then(|file| file.first_page.as_ref().ok());
+            page.is_some_and(|page| !wrong.has(page.header.timeline))
+        }),
+        _ => false,
+    }
+}
+
+/// Before which record a server is that has decoded records up to a place ahead. What is unused of a segment
+/// that was closed early is none.
+fn ahead_from(wal: &Wal<'_>, place: Lsn) -> Lsn {
+    let segment = u64::from(wal.plan.geometry.segment_bytes);
+    let (mut at, mut left) = (place.0, DECODED_AHEAD);
+    loop {
+        let begin = at.saturating_sub(1) / segment * segment;
+        if begin == 0 || at - begin >= left {
+            return Lsn(at.saturating_sub(left));
+        }
+        left -= at - begin;
+        let before = wal.reach.before(Lsn(begin)).filter(|point| point.switch);
+        let closed = before.filter(|point| point.end.0.next_multiple_of(segment) == begin);
+        at = closed.map_or(begin, |point| point.end.0);
+    }
 }
 
 /// That a backup need not be consistent before a server that reads ahead ends at a page.
@@ -68,7 +100,7 @@ pub(crate) fn ends_inconsistent(
     wal: &Wal<'_>,
     reached: &Reached<'_>,
 ) -> Option<String> {
-    reached.broken.filter(|problem| problem.kind == ProblemKind::PageTimeline)?;
+    reached.broken.filter(|problem| is_foreign_page(problem, wal.plan))?;
     let (ahead, from) = (ahead(wal, reached)?, consistent_from(backup, wal)?);
     let stop = reached.stop;
     (from > ahead.from && from <= stop).then(|| {
@@ -88,7 +120,7 @@ impl fmt::Display for Ahead {
 /// What a server does where a segment is missing that an older timeline has too, or has to go: it takes that
 /// one, and goes on with what the newer timeline left (`XLogFileReadAnyTLI` in
 /// `src/backend/access/transam/xlogrecovery.c`).
-fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
+pub(super) fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
     let plan = wal.plan;
     let bytes = plan.geometry.segment_bytes;
     let name = SegmentName::leading(&problem.segment)?;
@@ -114,12 +146,28 @@ fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
             | ProblemKind::CodecChecksum
     );
     let has_to_go = || wrong_size(problem, wal).is_some_and(|file| file.is_its_own());
-    let is_gone = is_missed || has_to_go();
+    let is_no_file = problem.fetched == Some(Fetched::NotAtAll);
+    let is_gone = is_missed || is_no_file || has_to_go();
     (is_first && is_gone).then(|| {
+        let taken = SegmentName::new(older, number, bytes);
+        let of_newer = format!("timeline {}", name.timeline);
+        let is_of_newer = |it: &Problem| {
+            let is_its = SegmentName::leading(&it.segment) == Some(taken);
+            it.kind == ProblemKind::PageTimeline && is_its && it.found == of_newer
+        };
+        if wal.problems.iter().any(is_of_newer) {
+            let pages = format!("whose pages are of timeline {}", name.timeline);
+            return format!("; a server takes {taken} in its place, {pages}, and may go on");
+        }
         let after = (number..).find(|number| !is_there(older, *number)).unwrap_or(number);
+        // It looks for the state in the file that is missing.
+        let but = if plan.version().recovery.reads_prepared_anew {
+            ", and does not open with a transaction that stays prepared in it"
+        } else {
+            ""
+        };
         format!(
-            "; a server takes {} in its place and goes on with timeline {older}, to {} at most",
-            SegmentName::new(older, number, bytes),
+            "; a server takes {taken} in its place and goes on with timeline {older}, to {} at most{but}",
             Lsn(after.saturating_mul(u64::from(bytes)))
         )
     })
@@ -127,7 +175,7 @@ fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
 
 /// What a server does where a history makes it leave the WAL: it goes on with the files of another timeline.
 fn by_wrong_history(problem: &Problem, plan: &Plan) -> Option<String> {
-    let (lsn, wrong) = (problem.lsn?, plan.wrong_lineage.as_ref()?);
+    let (lsn, wrong) = (problem.lsn?, plan.wrong_lineage()?);
     let bytes = plan.geometry.segment_bytes;
     let first = lsn.0 / u64::from(bytes);
     let taken = wrong.of_file(first, bytes);

@@ -11,7 +11,9 @@ use walstat_read::input::timeline::Lineage;
 /// The latest timeline, which a server follows unless told otherwise, is that of the WAL or goes on with it.
 pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     let Some(latest) = &plan.latest else { return Ok(()) };
-    let begins_on = |lineage: &Lineage| lineage.of_page(backup.start);
+    // A server asks of which timeline the checkpoint is; a timeline is left before the place of its end.
+    let checkpoint = backup.label.map_or(backup.start, |label| label.checkpoint);
+    let begins_on = |lineage: &Lineage| lineage.of_page(checkpoint);
     if latest.has(plan.timeline) && begins_on(latest) == begins_on(&plan.lineage) {
         return Ok(());
     }
@@ -39,6 +41,10 @@ pub(crate) fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let latest = wal.plan.latest.as_ref().map_or(begin, |latest| latest.timeline().max(begin));
     let broken = histories(wal, ProblemKind::History).filter(|_| !wal.plan.is_timeline_asked);
     let broken = broken.filter(|(timeline, it)| *timeline > begin && !is_unread(it));
+    // Behind one that is missing it looks for no other.
+    let missing = histories(wal, ProblemKind::MissingHistory).map(|(timeline, _)| timeline);
+    let missing = missing.filter(|timeline| *timeline > begin).min();
+    let broken = broken.filter(|(timeline, _)| missing.is_none_or(|missing| *timeline < missing));
     match broken.max_by_key(|(timeline, _)| *timeline).filter(|(it, _)| *it >= latest) {
         Some((timeline, Problem { segment: name, .. })) => Err(format!(
             "not restorable to the latest timeline: a server does not start with {name}, the history of \
@@ -67,11 +73,24 @@ fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
              (found {found}), and does not start"
         ));
     }
-    if begins_on(backup, plan) >= end || plan.history_read() != end {
+    if plan.history_read() != end {
         return Ok(());
     }
+    // It is read for a backup of the timeline itself, too, and may lead anywhere.
+    let is_led = begins_on(backup, plan) < end;
+    let ends = |problem: &&&Problem| is_led || history::is_refused(&problem.found);
+    // Of one that another history contradicts, what is read is what it says itself.
+    let checkpoint = backup.label.map_or(backup.start, |label| label.checkpoint);
+    let leads_there = plan.lineage.of_page(checkpoint) == begins_on(backup, plan);
+    let ends =
+        |problem: &&&Problem| ends(problem) && !(leads_there && history::is_contradicting(problem));
     // One that names a wrong place is right up to there.
-    match broken.iter().find(|problem| problem.lsn.is_none()) {
+    match broken.iter().filter(|problem| problem.lsn.is_none()).find(ends) {
+        Some(problem) if history::is_of_several(problem) => Err(format!(
+            "not known to be restorable to timeline {end}: found {} in {}, its history: a server may get the \
+             one with which it does not start, or does not get there",
+            problem.found, problem.segment
+        )),
         Some(Problem { segment: name, found, .. }) => Err(format!(
             "not restorable to timeline {end}: found {found} in {name}, its history: a server does not start \
              with it, or does not get there"

@@ -34,7 +34,7 @@ pub(crate) fn lost(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost>
     // The record that told of it may be one before the start, and files with later ones lost.
     let timeline = standing.timeline.max(Some(plan.lineage.of_page(start)))?;
     // As the history says it, though a server may come to the end where it is not quite right.
-    let said = plan.wrong_lineage.as_ref().unwrap_or(&plan.lineage);
+    let said = plan.wrong_lineage().unwrap_or(&plan.lineage);
     lost_by(plan, said, timeline, start, standing)
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn lost_after_all(wal: &Wal<'_>, start: Lsn, reached: &Reached<'_>) -
 /// The same of any transaction that is prepared at the end of the WAL, where the history has other files than
 /// those of the segment in which a timeline begins.
 fn lost_by_wrong_history(wal: &Wal<'_>, start: Lsn, standing: &Standing) -> Option<Lost> {
-    wal.plan.wrong_lineage.as_ref()?;
+    wal.plan.wrong_lineage()?;
     let segment = u64::from(wal.plan.geometry.segment_bytes);
     let mut number = None;
     let mut pending = wal.reach.two_phase().pending();
@@ -123,7 +123,8 @@ pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String
 }
 
 /// Where it ends since it reads the history of the timeline that it has come to, which is broken (`invalid
-/// data in history file`). Nobody else reads that one where there is a newer one.
+/// data in history file`), or has the state in another file. Nobody else reads that one where there is a
+/// newer one.
 fn broken_history(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
     let plan = wal.plan;
     plan.version().recovery.reads_prepared.then_some(())?;
@@ -131,18 +132,27 @@ fn broken_history(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
     begins.into_iter().find_map(|begin| {
         let lsn = plan.geometry.first_byte(begin);
         let is_shutdown = wal.backups.checkpoint_at(lsn).is_ok_and(|it| it.redo == lsn);
-        let prepared = wal.reach.before(lsn).and_then(|point| point.standing.prepared);
+        let standing = wal.reach.before(lsn)?.standing;
+        let prepared = standing.prepared;
         let prepared = prepared.filter(|prepared| is_shutdown && prepared.lsn >= start)?;
         let left = plan.lineage.of_page(Lsn(begin.0 - 1));
+        let wrong = plan.wrong_lineages.get(&left);
         let is_it = |problem: &&Problem| {
             problem.kind == ProblemKind::History
-                && problem.lsn.is_none()
+                && (problem.lsn.is_none() || wrong.is_some())
                 && history::timeline_of(&problem.segment) == Some(left)
         };
         let Problem { segment, found, .. } = wal.problems.iter().find(is_it)?;
+        let what = match wrong {
+            None => format!("in which {found}"),
+            Some(wrong) => {
+                let Lost { wanted, found, .. } = lost_by(plan, wrong, left, start, &standing)?;
+                format!("by which it is in pg_wal/{wanted}, where restore_command has put {found} only")
+            }
+        };
         let told = format!(
             "redo of the shutdown checkpoint at {lsn} ends a hot standby with FATAL: to read the state of \
-             transaction {} again it reads {segment}, in which {found}; hot_standby = off gets past it",
+             transaction {} again it reads {segment}, {what}; hot_standby = off gets past it",
             prepared.xid
         );
         Some((lsn, told))

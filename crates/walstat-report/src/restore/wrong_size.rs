@@ -4,7 +4,7 @@
 
 use super::Wal;
 use walstat_format::lsn::Lsn;
-use walstat_format::segment::NAME_DIGITS;
+use walstat_format::segment::SegmentName;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Elsewhere, Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
@@ -36,15 +36,21 @@ pub(crate) fn wrong_size<'w>(problem: &'w Problem, wal: &Wal<'_>) -> Option<Wron
 
 fn is_of_wrong_size(name: &str, wal: &Wal<'_>) -> bool {
     let bytes = u64::from(wal.plan.geometry.segment_bytes);
-    let is_of_size = |it: &Problem| {
-        it.kind == ProblemKind::TrailingBytes || it.fetched == Some(Fetched::InAnotherSize)
+    let is_of_size = |it: &Problem| match it.fetched {
+        Some(fetched) => fetched == Fetched::InAnotherSize,
+        None => it.kind == ProblemKind::TrailingBytes,
     };
+    // It is in no plan.
+    let is_no_wal = |it: &Problem| it.kind == ProblemKind::NotWal && it.segment == name;
+    if wal.problems.iter().any(|it| is_no_wal(it) && is_of_size(it)) {
+        return true;
+    }
     let comes_so = wal.problems.iter().any(|it| is_of_size(it) && file_of(it, wal.plan) == name);
     let mut files = wal.plan.files.values().flatten().filter(|file| file.file() == name);
     files.any(|file| {
         let is_so = match file.raw_bytes {
             // The tool fails.
-            Some(_) if file.is_to_be_unpacked() => false,
+            Some(_) if file.is_to_be_unpacked() => file.is_unpacked_to_nothing(),
             Some(found) => found != bytes,
             None => comes_so,
         };
@@ -54,8 +60,12 @@ fn is_of_wrong_size(name: &str, wal: &Wal<'_>) -> bool {
 
 /// The file that a problem is of: where its place tells, the one that was read there.
 fn file_of(problem: &Problem, plan: &Plan) -> String {
-    let is_of_place = problem.segment.len() == NAME_DIGITS;
-    let read = problem.lsn.filter(|_| is_of_place).and_then(|lsn| plan.chain().segment_at(lsn));
+    let is_of_place = |segment: &&Segment| {
+        let name = SegmentName::parse(&problem.segment);
+        let bytes = plan.geometry.segment_bytes;
+        name == Some(SegmentName::new(segment.timeline, segment.number, bytes))
+    };
+    let read = problem.lsn.and_then(|lsn| plan.chain().segment_at(lsn)).filter(is_of_place);
     read.map_or_else(|| problem.segment.clone(), Segment::file)
 }
 

@@ -72,7 +72,11 @@ impl Histories {
     /// The ancestors as the history has them where a timeline before the last one is passed over.
     pub(super) fn said(&self, timeline: u32) -> Option<&[Ancestor]> {
         let own = self.ancestors(timeline)?;
-        let is_empty = matches!(own, [.., before, last] if before.end == last.end);
+        let is_passed_over = |it: &Ancestor| {
+            self.passed_over.iter().any(|passed_over| passed_over.timeline == it.timeline)
+        };
+        let is_empty =
+            matches!(own, [.., before, last] if before.end == last.end && is_passed_over(last));
         self.corrected(timeline).filter(|_| is_empty).or(Some(own))
     }
 }
@@ -83,7 +87,11 @@ fn left(ancestors: &[Ancestor], begin: Ancestor, is_there: impl Fn(u32) -> bool)
     let (last, before) = ancestors.split_last()?;
     let left = before.iter().position(|it| it.timeline == begin.timeline)?;
     let mut after = ancestors.iter().skip(left + 1);
-    let is_it = last.end == begin.end && before.get(left)?.end < begin.end;
+    // Others may have recovered to earlier places in between.
+    let is_elsewhere = |it: &Ancestor| it.end != last.end;
+    let is_it = last.end == begin.end
+        && before.get(left)?.end <= begin.end
+        && before.iter().skip(left).any(is_elsewhere);
     (is_it && !after.any(|it| is_there(it.timeline))).then_some(left)
 }
 
@@ -93,7 +101,7 @@ fn without_place(ancestors: &mut [Ancestor]) -> Vec<PassedOver> {
     let mut from = first.end;
     let mut passed_over = Vec::new();
     for ancestor in ancestors.iter_mut() {
-        if ancestor.timeline != first.timeline {
+        if ancestor.timeline != first.timeline && from < last.end {
             let (timeline, read, to) = (ancestor.timeline, first.timeline, last.end);
             passed_over.push(PassedOver { timeline, read, from, to });
         }

@@ -1,13 +1,14 @@
 //! The latest timeline, which a server follows unless told otherwise, where there are no segments of it.
 
-use super::Plan;
+use super::{Key, Plan};
 use crate::input::history::{self, Histories};
 use crate::input::input_kind::InputKind;
-use crate::input::names::FileName;
+use crate::input::names::{FileName, Standing};
 use crate::input::placing::Placed;
 use crate::input::problem::{Problem, ProblemKind};
+use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The histories without those that no server gets and that lead to no segment: it restores as if they were
 /// not there. So what was found to be wrong with them is a note.
@@ -41,6 +42,46 @@ pub(super) fn without_unfetched(
     });
     without_unsearched(placed, first_missing(newest, &histories), &mut histories);
     histories
+}
+
+/// The timelines without newest ones of which there are only `.partial`s, which no `restore_command` gets,
+/// where a server finds whole files of older ones in their place, and replays these to the end. Not the one
+/// that is `asked` for.
+pub(super) fn without_partials_alone(
+    placed: &mut Placed,
+    mut present: BTreeSet<u32>,
+    histories: &Histories,
+    asked: Option<u32>,
+) -> BTreeSet<u32> {
+    while let Some(newest) = present.last().copied().filter(|newest| asked != Some(*newest)) {
+        let Some((partial, read)) = read_in_its_place(newest, &placed.files, histories) else {
+            break;
+        };
+        placed.notes.push(format!(
+            "{partial}: no restore_command gets it, and there is no other segment of timeline {newest}: a \
+             server reads {read} in its place, to its end"
+        ));
+        present.remove(&newest);
+    }
+    present
+}
+
+/// The first `.partial` of a timeline, and the whole file that a server gets in its place, if nothing else is
+/// there of the timeline.
+fn read_in_its_place(
+    timeline: u32,
+    files: &BTreeMap<Key, Vec<Segment>>,
+    histories: &Histories,
+) -> Option<(String, String)> {
+    let mut own = files.range((timeline, 0)..=(timeline, u64::MAX));
+    let (&(_, number), first) = own.clone().next()?;
+    let is_partial =
+        |file: &Segment| file.standing == Standing::Partial && file.taken_for != InputKind::PgWal;
+    let are_partial = own.all(|(_, files)| files.iter().all(is_partial));
+    let ancestors = histories.ancestors(timeline).filter(|_| are_partial)?;
+    let mut older = ancestors.iter().rev().filter_map(|it| files.get(&(it.timeline, number)));
+    let read = older.find_map(|files| files.iter().find(|file| file.is_asked_for()))?;
+    Some((first.first()?.file(), read.file()))
 }
 
 /// Leaves out histories in which something is wrong, after one that is `missing` and that the search for the
@@ -103,6 +144,23 @@ impl Plan {
     pub fn history_read(&self) -> u32 {
         let latest = self.latest.as_ref().filter(|latest| latest.has(self.timeline));
         latest.map_or(self.timeline, Lineage::timeline)
+    }
+
+    /// What the histories say that a server may read, where something else was taken in their place.
+    pub(super) fn wrong_lineages(&self, histories: &Histories) -> BTreeMap<u32, Lineage> {
+        let read = self.history_read();
+        let before = self.lineage.spans().map(|(timeline, _)| timeline);
+        let wrong = |timeline: u32| {
+            let empty = timeline != read && histories.is_empty(timeline);
+            let empty = empty.then(|| Lineage::from_ancestors(timeline, &[]));
+            Some((timeline, Lineage::that_is_wrong(timeline, histories).or(empty)?))
+        };
+        before.chain([read]).filter_map(wrong).collect()
+    }
+
+    /// What that history says, if something else was taken in its place.
+    pub fn wrong_lineage(&self) -> Option<&Lineage> {
+        self.wrong_lineages.get(&self.history_read())
     }
 
     /// The problem that a restore to the latest timeline leaves the one that is followed: by a history

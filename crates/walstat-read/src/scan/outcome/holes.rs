@@ -4,7 +4,7 @@ use super::Outcome;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind, none_of};
 use crate::input::segment::Segment;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
@@ -103,11 +103,13 @@ impl<O> Outcome<O> {
 impl<O> Outcome<O> {
     /// Removes the problems of segments that would be missing before files which alone say, by their names,
     /// that the timeline had come so far: their pages are of a newer one, or of a segment before the hole.
+    /// Not where they are missing in another history as well.
     pub(in crate::scan) fn forget_holes_before_misnamed(&mut self, plan: &Plan) {
         let bytes = plan.geometry.segment_bytes;
         let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
-        let before_misnamed = self.holes.all.iter().filter_map(|(history, hole)| {
-            let lineage = plan.lineage_of(*history)?;
+        let mut explained = BTreeMap::new();
+        for (history, hole) in &self.holes.all {
+            let Some(lineage) = plan.lineage_of(*history) else { continue };
             let key = |lsn: Lsn| (lineage.of_file(number(lsn), bytes), number(lsn));
             let (timeline, after) = key(hole.end);
             let later = plan.files.range((timeline, after)..=(timeline, u64::MAX));
@@ -121,11 +123,12 @@ impl<O> Outcome<O> {
             };
             let are_misnamed = !later.is_empty() && later.iter().all(is_misnamed);
             let (timeline, first) = key(hole.start);
-            are_misnamed.then(|| SegmentName::new(timeline, first, bytes).to_string())
-        });
-        let told: BTreeSet<String> = before_misnamed.collect();
+            let name = SegmentName::new(timeline, first, bytes).to_string();
+            *explained.entry(name).or_insert(true) &= are_misnamed;
+        }
         self.problems.retain(|problem| {
-            problem.kind != ProblemKind::MissingSegment || !told.contains(&problem.segment)
+            problem.kind != ProblemKind::MissingSegment
+                || explained.get(&problem.segment) != Some(&true)
         });
     }
 }
