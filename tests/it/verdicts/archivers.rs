@@ -396,6 +396,21 @@ fn a_sha1_that_does_not_hold_does_not_end_a_restore() {
     assert!(told(&ran).iter().any(|(kind, _)| kind == "archive_checksum"), "{:?}", told(&ran));
 }
 
+/// Nor does it say that what is handed out is whole.
+#[test]
+fn a_sha1_that_does_not_hold_hides_no_other_problem() {
+    let half = |mut bytes: Vec<u8>| {
+        bytes[500_000..].fill(0);
+        bytes
+    };
+    for bytes in [vec![0; segment(2).len()], segment(0), half(segment(2))] {
+        let mut files = stanza();
+        files[3].1 = zstd(&bytes);
+        let ran = check(&["--as", "archive"], archive(&files).path()).exits(4);
+        assert!(told(&ran).iter().any(|(kind, _)| kind != "archive_checksum"), "{:?}", told(&ran));
+    }
+}
+
 /// "duplicates found in archive for WAL segment": of the newest segment too, and whatever they differ in.
 #[test]
 fn pgbackrest_restores_neither_of_two_files_of_a_segment() {

@@ -128,8 +128,10 @@ struct Reported {
 
 impl Reported {
     fn of(problems: &[Problem]) -> Reported {
+        // A SHA-1 says nothing of what is wrong, and may be the wrong one.
+        let problems = problems.iter().filter(|it| it.kind != ProblemKind::ArchiveChecksum);
         let (records, files): (Vec<_>, Vec<_>) =
-            problems.iter().partition(|problem| problem.segment.is_empty());
+            problems.partition(|problem| problem.segment.is_empty());
         Reported {
             files: files.into_iter().map(|problem| problem.segment.clone()).collect(),
             places: records.into_iter().filter_map(|problem| problem.lsn).collect(),
