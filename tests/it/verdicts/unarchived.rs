@@ -76,17 +76,19 @@ fn a_timeline_that_left_nothing_but_its_history_is_passed_over() {
     is_green("two of them", directory);
     let said = restored(directory);
     assert!(said.starts_with(&to_the_end(&fourth)) && !is_short(&said), "{said}");
-    // In between another one recovered to an earlier place.
-    let (directory, _) = places();
-    let directory = directory.path();
-    let fourth = promoted(&late, 1, 4);
-    store(&fourth, late.at(), directory);
-    history(directory, 2, &[(1, late.at())]);
-    history(directory, 3, &[(1, late.at()), (2, early.at())]);
-    history(directory, 4, &[(1, late.at()), (2, early.at()), (3, late.at())]);
-    is_green("to an earlier place", directory);
-    let said = restored(directory);
-    assert!(said.starts_with(&to_the_end(&fourth)) && !is_short(&said), "{said}");
+    // The first one to the place of the last one, or behind it, and another one to an earlier one.
+    for first in [late.at(), later.at()] {
+        let (directory, _) = places();
+        let directory = directory.path();
+        let fourth = promoted(&late, 1, 4);
+        store(&fourth, late.at(), directory);
+        history(directory, 2, &[(1, first)]);
+        history(directory, 3, &[(1, first), (2, early.at())]);
+        history(directory, 4, &[(1, first), (2, early.at()), (3, late.at())]);
+        is_green("to earlier places", directory);
+        let said = restored(directory);
+        assert!(said.starts_with(&to_the_end(&fourth)) && !is_short(&said), "{said}");
+    }
     // None of them left a segment.
     let (directory, _) = places();
     let directory = directory.path();

@@ -64,9 +64,10 @@ impl Histories {
         self.passed_over.len() > before
     }
 
-    /// Timelines of which there are no segments, where a server reads those of another one.
+    /// Timelines of which there are no segments, where a server reads those of another one. Not those that
+    /// would begin behind that.
     pub(crate) fn passed_over(&self) -> impl Iterator<Item = &PassedOver> {
-        self.passed_over.iter()
+        self.passed_over.iter().filter(|it| it.from < it.to)
     }
 
     /// The ancestors as the history has them where a timeline before the last one is passed over.
@@ -87,21 +88,19 @@ fn left(ancestors: &[Ancestor], begin: Ancestor, is_there: impl Fn(u32) -> bool)
     let (last, before) = ancestors.split_last()?;
     let left = before.iter().position(|it| it.timeline == begin.timeline)?;
     let mut after = ancestors.iter().skip(left + 1);
-    // Others may have recovered to earlier places in between.
+    // Those in between may have recovered to any places.
     let is_elsewhere = |it: &Ancestor| it.end != last.end;
-    let is_it = last.end == begin.end
-        && before.get(left)?.end <= begin.end
-        && before.iter().skip(left).any(is_elsewhere);
+    let is_it = last.end == begin.end && before.iter().skip(left).any(is_elsewhere);
     (is_it && !after.any(|it| is_there(it.timeline))).then_some(left)
 }
 
-/// Lets the first of some ancestors go on to where the last one ends, and the others begin and end there.
+/// Lets the first of some ancestors end where the last one does, and the others begin and end there.
 fn without_place(ancestors: &mut [Ancestor]) -> Vec<PassedOver> {
     let [first, .., last] = *ancestors else { return Vec::new() };
     let mut from = first.end;
     let mut passed_over = Vec::new();
     for ancestor in ancestors.iter_mut() {
-        if ancestor.timeline != first.timeline && from < last.end {
+        if ancestor.timeline != first.timeline {
             let (timeline, read, to) = (ancestor.timeline, first.timeline, last.end);
             passed_over.push(PassedOver { timeline, read, from, to });
         }
