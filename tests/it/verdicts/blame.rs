@@ -200,11 +200,14 @@ fn of_bad_neighbours_each_is_told() {
     });
 }
 
+/// What is done to segments.
+type Damage = dyn Fn(&mut Disk);
+
 /// Whatever is wrong up to the end of the segment before: in the next one a record is known to begin behind
 /// the page's header, or behind the rest of another record.
 #[test]
 fn a_first_record_that_is_wrong_behind_a_damaged_segment_is_told() {
-    let ways: [(&str, &dyn Fn(&mut Disk)); 3] = [
+    let ways: [(&str, &Damage); 3] = [
         ("cut", &|disk| disk.files.get_mut(&3).expect("a segment").truncate(500_000)),
         ("zeros", &|disk| disk.files.get_mut(&3).expect("a segment")[500_000..].fill(0)),
         ("a wrong length", &|disk| flip(disk, (3 << 20) + 0x2A)),

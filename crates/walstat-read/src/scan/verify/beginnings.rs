@@ -21,8 +21,7 @@ pub(in crate::scan) fn strays_alone(plan: &Plan, verifier: &Verifier<'_>) -> BTr
         let is_older = |file: &&Segment| {
             file.first_page.as_ref().is_ok_and(|page| page.header.timeline < timeline)
         };
-        own.iter().all(|file| is_older(file))
-            && own.iter().all(|file| is_stray(file, lineage, verifier))
+        own.iter().all(is_older) && own.iter().all(|file| is_stray(file, lineage, verifier))
     };
     all.filter(is_of_others).map(Lineage::timeline).collect()
 }
