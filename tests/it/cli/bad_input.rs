@@ -115,12 +115,17 @@ fn a_missing_file_is_refused() {
 }
 
 #[cfg(unix)]
+fn make_fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().expect("mkfifo starts");
+    assert!(made.success());
+}
+
+#[cfg(unix)]
 #[test]
 fn a_fifo_is_refused_without_waiting_for_a_writer() {
     let directory = directory();
     let path = directory.path().join("fifo");
-    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
-    assert!(made.success());
+    make_fifo(&path);
     refused(&path, &["pipe"]);
 }
 
@@ -129,9 +134,7 @@ fn a_fifo_is_refused_without_waiting_for_a_writer() {
 #[test]
 fn a_backup_label_that_is_a_pipe_is_not_waited_for() {
     let directory = directory();
-    let path = directory.path().join("backup_label");
-    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
-    assert!(made.success());
+    make_fifo(&directory.path().join("backup_label"));
     let base = directory.path().as_os_str();
     let ran = walstat(&[OsStr::new("check"), OsStr::new("--backup-label"), base, base]).exits(3);
     one_line(&ran, &["backup_label in this directory is no file"]);
@@ -143,8 +146,7 @@ fn a_backup_label_that_is_a_pipe_is_not_waited_for() {
 fn following_takes_no_pipe_for_wal() {
     let directory = directory();
     let path = directory.path().join("000000010000000000000009");
-    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
-    assert!(made.success());
+    make_fifo(&path);
     let ran = walstat(&[OsStr::new("follow"), path.as_os_str()]).exits(2);
     one_line(&ran, &["is no folder, expected one that WAL is written to"]);
     let mut follow = Command::new(WALSTAT);
