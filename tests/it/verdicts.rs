@@ -6,6 +6,7 @@ mod around;
 mod aside;
 mod blame;
 mod contradicting;
+mod copied;
 mod forged;
 mod level;
 mod order;

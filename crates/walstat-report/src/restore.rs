@@ -270,7 +270,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     };
     let segment = u64::from(plan.geometry.segment_bytes);
     let limit = match problem.kind {
-        _ if problem.is_read_to_the_end(plan.geometry.segment_bytes) => {
+        _ if plan.is_read_to_the_end(problem) => {
             begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
         }
         kind if kind.is_of_records() => problem.lsn,
@@ -278,11 +278,13 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         ProblemKind::DuplicateDiffers => problem.lsn.or(begin),
         _ => begin.or(problem.lsn),
     };
-    // A damaged record may begin before the start and reach over it: it counts.
-    let end = if problem.kind.is_of_records() {
-        problem.skipped().map(|skipped| skipped.end)
-    } else {
-        begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
+    // A damaged record may begin before the start and reach over it: it counts, as does a segment that ends
+    // before the start.
+    let end = match problem.kind {
+        kind if kind.is_of_records() && kind != ProblemKind::OpenSegment => {
+            problem.skipped().map(|skipped| skipped.end)
+        }
+        _ => begin.map(|begin| Lsn(begin.0.saturating_add(segment))),
     };
     let matters = limit >= Some(backup.start) || end > Some(backup.start);
     // pgBackRest's archive-get does not compare the SHA-1 in a name with the file.

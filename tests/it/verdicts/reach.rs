@@ -2,7 +2,9 @@
 //! found, however much of it there is.
 
 use super::timelines::two_timelines;
-use super::{NAMES, archive, check, in_tar, is_green, is_noted, is_red, put, segment, told};
+use super::{
+    NAMES, archive, check, in_tar, is_green, is_noted, is_red, put, restore_verdict, segment, told,
+};
 use crate::support::{command, finish};
 use std::fs;
 use std::path::Path;
@@ -69,6 +71,18 @@ fn a_whole_copy_below_does_not_make_an_archive_whole() {
 }
 
 /// Whoever names both says that both serve.
+/// `cp` brings the zeros: `could not locate required checkpoint record`.
+#[test]
+fn zeros_under_the_name_of_a_backups_first_segment_end_its_restore_though_a_copy_is_good() {
+    let mut files = placed(["copy", "", ""]);
+    files.push((NAMES[0].to_owned(), vec![0; segment(0).len()]));
+    let directory = archive(&files);
+    let ran = check(&["--as", "archive", "--from", "0/700028"], directory.path()).exits(4);
+    let (passes, said) = restore_verdict(&ran);
+    assert!(!passes && said.contains("open_segment"), "{said}");
+    assert_eq!(told(&ran), [("open_segment".to_owned(), NAMES[0].to_owned())]);
+}
+
 #[test]
 fn several_paths_are_looked_into_each() {
     let directory = in_directories(["a", "b", "a"]);

@@ -67,40 +67,54 @@ fn a_file_of_the_new_timeline_with_pages_of_the_old_one_is_blamed() {
 }
 
 /// A server reads the older timeline's records to the end of the file: `there is no contrecord flag`, or
-/// `contrecord is requested`, in the next one, which is intact.
+/// `contrecord is requested`, in the next one, which is intact. So it is where the new timeline begins with
+/// the segment, and where there is no other file of it.
 #[test]
 fn a_first_file_of_the_new_timeline_with_all_of_the_old_one_alone_is_blamed() {
-    let early = timeline_1(2, true);
-    let number = early.at() / SEGMENT;
-    let edge = (number + 1) * SEGMENT;
-    let new = promoted(&early, 1, 2);
-    let old = |records: usize, is_closed: bool| {
-        let mut wal = early.clone();
-        wal.add(&Rec::begins(1, 1));
-        write(&mut wal, records);
-        if is_closed {
+    for is_into in [true, false] {
+        let early = timeline_1(2, is_into);
+        let number = early.at() / SEGMENT;
+        let edge = (number + 1) * SEGMENT;
+        let new = promoted(&early, 1, 2);
+        let old = |records: usize, is_closed: bool| {
+            let mut wal = early.clone();
+            wal.add(&Rec::begins(1, 1));
+            write(&mut wal, records);
+            if is_closed {
+                wal.switch();
+            }
+            let last = wal.records.iter().rfind(|(lsn, _)| lsn.0 < edge).map(|(lsn, _)| lsn.0);
+            write(&mut wal, 20);
             wal.switch();
+            (wal, if is_closed { edge } else { last.expect("a record that goes on") })
+        };
+        for (what, (wal, end)) in [("goes on", old(140, false)), ("closed", old(20, true))] {
+            let directory: TempDir = tempfile::tempdir().expect("a directory");
+            store(&wal, 0, directory.path());
+            store(&new, early.at(), directory.path());
+            history(directory.path(), 2, &[(1, early.at())]);
+            is_green(what, directory.path());
+            let file = |timeline: u32, number: u64| {
+                directory.path().join(format!("{timeline:08X}{number:016X}"))
+            };
+            fs::copy(file(1, number), file(2, number)).expect("a copy");
+            for is_alone in [false, true] {
+                if is_alone {
+                    let newer = (number + 1..).map(|number| file(2, number));
+                    newer.take_while(|file| file.exists()).for_each(|file| {
+                        fs::remove_file(file).expect("a file");
+                    });
+                }
+                let what = format!("{what}, into a segment: {is_into}, alone: {is_alone}");
+                let name = format!("00000002{number:016X}");
+                is_red(&what, directory.path(), "page_timeline", &name);
+                let arguments = ["--as", "archive", "--from", "0/500028"];
+                let said = super::restore(&check(&arguments, directory.path()).exits(4));
+                let restored = format!("restorable to LSN {}", walstat_format::lsn::Lsn(end));
+                assert!(said.contains(&restored), "{what}: {restored}: {said}");
+                assert!(said.contains("a server reads timeline 1"), "{what}: {said}");
+            }
         }
-        let last = wal.records.iter().rfind(|(lsn, _)| lsn.0 < edge).map(|(lsn, _)| lsn.0);
-        write(&mut wal, 20);
-        wal.switch();
-        (wal, if is_closed { edge } else { last.expect("a record that goes on") })
-    };
-    for (what, (wal, end)) in [("goes on", old(100, false)), ("closed", old(20, true))] {
-        let directory: TempDir = tempfile::tempdir().expect("a directory");
-        store(&wal, 0, directory.path());
-        store(&new, early.at(), directory.path());
-        history(directory.path(), 2, &[(1, early.at())]);
-        is_green(what, directory.path());
-        let file = |timeline: u32| directory.path().join(format!("{timeline:08X}{number:016X}"));
-        fs::copy(file(1), file(2)).expect("a copy");
-        let name = format!("00000002{number:016X}");
-        is_red(what, directory.path(), "page_timeline", &name);
-        let ran = check(&["--as", "archive", "--from", "0/500028"], directory.path()).exits(4);
-        let checks = ran.json()["checks"].to_string();
-        let said = format!("restorable to LSN {}", walstat_format::lsn::Lsn(end));
-        assert!(checks.contains(&said), "{what}: {said}: {checks}");
-        assert!(checks.contains("a server reads timeline 1 to the end of that file"), "{checks}");
     }
 }
 

@@ -110,6 +110,24 @@ fn a_timeline_that_left_nothing_but_its_history_is_passed_over() {
     check(&["--as", "archive"], directory).exits(4);
 }
 
+/// The first file of the newer one begins with a page of timeline 1, so that one is what it left.
+#[test]
+fn it_is_passed_over_though_the_newer_one_is_damaged_where_it_begins() {
+    let (directory, [early, late, _]) = places();
+    let directory = directory.path();
+    let third = promoted(&late, 1, 3);
+    store(&third, late.at(), directory);
+    history(directory, 2, &[(1, early.at())]);
+    history(directory, 3, &[(1, early.at()), (2, late.at())]);
+    let name = format!("00000003{:016X}", late.at() / SEGMENT);
+    let mut bytes = fs::read(directory.join(&name)).expect("the first file");
+    bytes[(late.at() % SEGMENT) as usize..].fill(0);
+    put(directory, &name, &bytes);
+    is_red("zeros", directory, "zero_hole", &name);
+    let said = restored(directory);
+    assert!(said.starts_with(&format!("restorable to LSN {}", late.next())), "{said}");
+}
+
 /// `pg_receivewal` writes it while the timeline is new: nobody fetches it, and where the timeline before went
 /// on in a file of its number, a server reads that. So does 12.
 #[test]

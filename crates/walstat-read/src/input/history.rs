@@ -4,8 +4,7 @@ mod outvoted;
 mod passed_over;
 
 use super::codec::Codec;
-use super::history_text::NO_ANCESTOR;
-pub use super::history_text::{Ancestor, is_refused, parse};
+pub use super::history_text::{Ancestor, HistoryFault, parse};
 use super::problem::{Fetched, Problem, ProblemKind};
 pub use passed_over::PassedOver;
 use serde::{Deserialize, Serialize};
@@ -51,8 +50,8 @@ pub(crate) struct PlainHistory {
     pub timeline: u32,
     /// Its path, as far as that is text.
     pub path: PathBuf,
-    /// What it holds, or why that cannot be told.
-    pub ancestors: Result<Vec<Ancestor>, String>,
+    /// What it holds, or what is wrong with it.
+    pub ancestors: Result<Vec<Ancestor>, HistoryFault>,
     /// How it is packed.
     pub codec: Option<Codec>,
 }
@@ -75,6 +74,7 @@ pub struct Misplaced {
 impl Histories {
     /// Adds the text of a history file, or why it cannot be read.
     pub fn add(&mut self, timeline: u32, text: Result<impl AsRef<[u8]>, String>, file: &str) {
+        let text = text.map_err(HistoryFault::Unreadable);
         self.add_parsed(timeline, text.and_then(|text| parse(timeline, text)), file);
     }
 
@@ -82,7 +82,7 @@ impl Histories {
     pub(crate) fn add_parsed(
         &mut self,
         timeline: u32,
-        ancestors: Result<Vec<Ancestor>, String>,
+        ancestors: Result<Vec<Ancestor>, HistoryFault>,
         file: &str,
     ) {
         if timeline <= OLDEST {
@@ -93,9 +93,9 @@ impl Histories {
             Ok(ancestors) => {
                 self.sound.entry(timeline).or_default().insert(ancestors);
             }
-            Err(found) => {
+            Err(fault) => {
                 let expected = "a timeline and the LSN of its end in each line".to_owned();
-                self.complain(Problem::of_file(ProblemKind::History, file, expected, found));
+                self.complain(Problem::of_history(file, expected, fault));
             }
         }
     }
@@ -196,8 +196,8 @@ impl Histories {
     pub fn problems(&self) -> impl Iterator<Item = Problem> {
         let apart = self.rivals().map(|(timeline, rivals)| {
             let expected = format!("one history of timeline {timeline}");
-            let found = format!("{}{DIFFERENT_ONES}", rivals.len());
-            Problem::of_file(ProblemKind::History, &name_of(timeline), expected, found)
+            let fault = HistoryFault::Rivals(rivals.len());
+            Problem::of_history(&name_of(timeline), expected, fault)
         });
         self.problems.iter().cloned().chain(apart)
     }
@@ -383,7 +383,7 @@ impl Histories {
     /// Whether a history has no line that counts.
     pub(crate) fn is_empty(&self, timeline: u32) -> bool {
         let is_it = |it: &Problem| timeline_of(&it.segment) == Some(timeline);
-        self.problems.iter().any(|it| it.found == NO_ANCESTOR && is_it(it))
+        self.problems.iter().any(|it| it.history == Some(HistoryFault::NoAncestor) && is_it(it))
     }
 
     /// Whether a server that looks for a history gets one, whatever is in it.
@@ -410,24 +410,7 @@ fn told(ancestor: Option<&Ancestor>) -> String {
 /// The problem that the history of a timeline does not begin with that of the one it leaves.
 pub(crate) fn contradiction(timeline: u32, parent: u32) -> Problem {
     let expected = format!("all of {} first", name_of(parent));
-    let name = name_of(timeline);
-    Problem::of_file(ProblemKind::History, &name, expected, OTHER_ANCESTORS.to_owned())
-}
-
-const OTHER_ANCESTORS: &str = "other ancestors";
-const DIFFERENT_ONES: &str = " different ones under this name";
-
-/// Whether a problem is that histories under one name differ, of which a server gets one.
-pub fn is_of_several(problem: &Problem) -> bool {
-    problem.kind == ProblemKind::History && problem.found.ends_with(DIFFERENT_ONES)
-}
-
-/// Whether a problem is that a history and that of the timeline it leaves differ, of which nothing tells
-/// which is right.
-pub fn is_contradicting(problem: &Problem) -> bool {
-    problem.kind == ProblemKind::History
-        && problem.lsn.is_none()
-        && problem.found == OTHER_ANCESTORS
+    Problem::of_history(&name_of(timeline), expected, HistoryFault::OtherAncestors)
 }
 
 /// Whether a history lacks the last digits or lines that another has. Of thousands nearly all are whole,

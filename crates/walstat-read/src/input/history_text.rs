@@ -2,6 +2,7 @@
 //! (`readTimeLineHistory` in `src/backend/access/transam/timeline.c`).
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use walstat_format::lsn::Lsn;
 
 /// One ancestor of a timeline.
@@ -17,45 +18,75 @@ pub struct Ancestor {
 /// less one), and takes the rest for another line.
 const LINE_BYTES_MAX: usize = 1023;
 
-/// What is found in a history without a line that counts. To a server that reads it, all there ever was is of
-/// its timeline.
-pub(super) const NO_ANCESTOR: &str = "no ancestor";
-
-const SOMETHING_ELSE: &str = "something else in line ";
-const OUT_OF_ORDER: &str = " where it cannot be an ancestor";
-
-/// Whether a server refuses a history in which this was found, and ends (`syntax error in history file`,
-/// `invalid data in history file`). What else [`parse`] finds is read, and leads it astray.
-pub fn is_refused(found: &str) -> bool {
-    found.starts_with(SOMETHING_ELSE) || found.ends_with(OUT_OF_ORDER)
+/// What is wrong with a history.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HistoryFault {
+    /// Its text cannot be read; why.
+    Unreadable(String),
+    /// A line, counted from 1, is something else. Not what stands there: the name may lead to a file that is
+    /// none of the reader's business.
+    SomethingElse(usize),
+    /// A timeline stands where it cannot be an ancestor.
+    OutOfOrder(u32),
+    /// No line counts. To a server that reads it, all there ever was is of its timeline.
+    NoAncestor,
+    /// Timeline 0 is the last ancestor: a server takes it, and finds nothing of that timeline.
+    ParentZero,
+    /// The last ancestor, a timeline, ends at 0/0: to a server, the history's own has always been there
+    /// (`tliOfPointInHistory`).
+    LeftAtZero(u32),
+    /// So many histories under one name differ, of which a server gets one.
+    Rivals(usize),
+    /// It does not begin with the history of the timeline that it leaves. Without a place, nothing tells
+    /// which of the two is right.
+    OtherAncestors,
 }
 
-/// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what was found instead. A
-/// server refuses to start with such a history, or finds no way through it from a backup of an ancestor.
-pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, String> {
+impl HistoryFault {
+    /// Whether a server refuses such a history, and ends (`syntax error in history file`, `invalid data in
+    /// history file`). What else is wrong is read, and leads it astray.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, HistoryFault::SomethingElse(_) | HistoryFault::OutOfOrder(_))
+    }
+}
+
+/// As what was found.
+impl fmt::Display for HistoryFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HistoryFault::Unreadable(why) => f.write_str(why),
+            HistoryFault::SomethingElse(line) => write!(f, "something else in line {line}"),
+            HistoryFault::OutOfOrder(timeline) => {
+                write!(f, "timeline {timeline} where it cannot be an ancestor")
+            }
+            HistoryFault::NoAncestor => f.write_str("no ancestor"),
+            HistoryFault::ParentZero => f.write_str("timeline 0 as the parent"),
+            HistoryFault::LeftAtZero(timeline) => write!(f, "timeline {timeline} left at 0/0"),
+            HistoryFault::Rivals(count) => write!(f, "{count} different ones under this name"),
+            HistoryFault::OtherAncestors => f.write_str("other ancestors"),
+        }
+    }
+}
+
+/// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what is wrong with it. A server
+/// refuses to start with such a history, or finds no way through it from a backup of an ancestor.
+pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, HistoryFault> {
     let lines = (1..).zip(text.as_ref().split(|byte| *byte == b'\n'));
     let lines = lines.flat_map(|(number, line)| as_read(line).map(move |part| (number, part)));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#"));
     let mut ancestors: Vec<Ancestor> = Vec::new();
     for (number, line) in lines {
-        let Some(next) = ancestor(line) else {
-            // Not what stands there: the name may lead to a file that is none of the reader's business.
-            return Err(format!("{SOMETHING_ELSE}{number}"));
-        };
+        let next = ancestor(line).ok_or(HistoryFault::SomethingElse(number))?;
         let is_after = ancestors.last().is_none_or(|last| last.timeline < next.timeline);
         if !is_after || next.timeline >= timeline {
-            return Err(format!("timeline {}{OUT_OF_ORDER}", next.timeline));
-        }
-        // To a server, such an ancestor never ends (`tliOfPointInHistory`).
-        if next.end == Lsn(0) {
-            return Err(format!("timeline {} left at 0/0", next.timeline));
+            return Err(HistoryFault::OutOfOrder(next.timeline));
         }
         ancestors.push(next);
     }
     match ancestors.last() {
-        None => Err(NO_ANCESTOR.to_owned()),
-        // A server takes it, and finds nothing of that timeline.
-        Some(parent) if parent.timeline == 0 => Err("timeline 0 as the parent".to_owned()),
+        None => Err(HistoryFault::NoAncestor),
+        Some(Ancestor { timeline: 0, .. }) => Err(HistoryFault::ParentZero),
+        Some(Ancestor { timeline, end: Lsn(0) }) => Err(HistoryFault::LeftAtZero(*timeline)),
         Some(_) => Ok(ancestors),
     }
 }
@@ -148,8 +179,9 @@ mod tests {
             assert!(parse(3, text).is_err(), "{text}");
         }
         for text in ["1\t0/0\tx", "1\t0/10\tx\n2\t0/0\tx"] {
-            assert!(parse(3, text).is_err_and(|found| found.ends_with("left at 0/0")), "{text}");
+            assert!(matches!(parse(3, text), Err(HistoryFault::LeftAtZero(_))), "{text}");
         }
+        assert!(parse(3, "1\t0/0\tx\n2\t0/10\tx").is_ok(), "only timeline 1 is without a place");
     }
 
     /// A reason (pg_create_restore_point, recovery_target_name) is short; only by hand is it longer.

@@ -1,11 +1,11 @@
 //! What is wrong with the WAL is not an error but a problem: it is reported, and reading goes on. Here
 //! are all kinds of problems, with their names and descriptions.
 
+use super::history_text::HistoryFault;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
-use walstat_format::segment::SegmentName;
 
 named! {
     /// Kinds of problems: what was found. `docs/problems.md` has the same table. New ones stand at the
@@ -174,6 +174,8 @@ pub struct Problem {
     pub elsewhere: Option<Elsewhere>,
     /// How the file comes to a server.
     pub fetched: Option<Fetched>,
+    /// What is wrong with a history, if that is not told from other files.
+    pub history: Option<HistoryFault>,
     /// Bytes that are not counted because of it.
     pub skipped_bytes: u64,
 }
@@ -194,7 +196,7 @@ impl Problem {
         Problem::of_file(ProblemKind::ArchiveInfo, "archive.info", expected, found)
     }
 
-    /// A problem of a whole file.
+    /// A problem of a whole file; empty: of the segment in which its place will lie.
     pub fn of_file(kind: ProblemKind, file: &str, expected: String, found: String) -> Problem {
         let segment = file.to_owned();
         Problem {
@@ -205,17 +207,15 @@ impl Problem {
             found,
             elsewhere: None,
             fetched: None,
+            history: None,
             skipped_bytes: 0,
         }
     }
 
-    /// Whether it is that a file has the records of an older timeline to its end, where another one begins in
-    /// it: a server reads them all.
-    pub fn is_read_to_the_end(&self, segment_bytes: u32) -> bool {
-        let name = SegmentName::leading(&self.segment);
-        let begin = name.and_then(|name| name.start(segment_bytes));
-        let is_within = begin.is_some() && self.lsn > begin;
-        self.kind == ProblemKind::PageTimeline && self.skipped_bytes == 0 && is_within
+    /// A problem of a history.
+    pub(crate) fn of_history(file: &str, expected: String, fault: HistoryFault) -> Problem {
+        let problem = Problem::of_file(ProblemKind::History, file, expected, fault.to_string());
+        Problem { history: Some(fault), ..problem }
     }
 
     /// From where to where bytes are not counted because of it. A record that begins in an earlier segment is

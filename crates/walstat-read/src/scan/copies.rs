@@ -6,14 +6,14 @@ use super::around::Around;
 use super::outcome::Outcome;
 use super::timeline_switches::TimelineSwitches;
 use super::verify::Verifier;
-use crate::input::digest::{Digest, digest};
+use crate::input::digest::Digest;
 use crate::input::layout::is_behind;
 use crate::input::placing::Key;
 use crate::input::plan::Plan;
 use crate::input::problem::{Fetched, Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
@@ -33,16 +33,13 @@ struct Judged {
 }
 
 /// Puts the best copy of each segment first, books the others as duplicates, and reports those of them
-/// that are damaged. `digests`: those of what came through streams, by the index of the piece.
-pub(super) fn resolve(plan: &mut Plan, digests: &BTreeMap<usize, Digest>, verifier: &Verifier<'_>) {
+/// that are damaged.
+pub(super) fn resolve(plan: &mut Plan, verifier: &Verifier<'_>) {
     let several = plan.files.iter().filter(|(_, files)| files.len() > 1);
     let keys: Vec<Key> = several.map(|(key, _)| *key).collect();
     for key in keys {
         let files = plan.files.get(&key).cloned().unwrap_or_default();
-        let digests: Vec<Option<Digest>> = files
-            .iter()
-            .map(|file| digest_of(file, digests, plan.geometry.segment_bytes))
-            .collect();
+        let digests: Vec<Option<Digest>> = files.iter().map(|file| verifier.digest(file)).collect();
         let best = best(plan, key, &files, &digests, verifier);
         plan.duplicate_bytes += duplicate_bytes(plan, key, &digests, best, verifier);
         if let Some(files) = plan.files.get_mut(&key) {
@@ -50,10 +47,6 @@ pub(super) fn resolve(plan: &mut Plan, digests: &BTreeMap<usize, Digest>, verifi
         }
     }
     plan.choose();
-}
-
-fn digest_of(file: &Segment, passed: &BTreeMap<usize, Digest>, bytes: u32) -> Option<Digest> {
-    passed.get(&file.piece).cloned().or_else(|| digest(&file.source, bytes))
 }
 
 /// The bytes of all copies but the best one, in the range.

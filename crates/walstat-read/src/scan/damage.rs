@@ -236,14 +236,11 @@ impl Gap {
             None => (self.seen_at != self.start).then_some(Elsewhere::SeenAt(self.seen_at)),
         };
         Problem {
-            kind: self.cause.kind(),
-            segment: String::new(),
             lsn: blamed.or(Some(self.start)),
-            expected,
-            found,
             elsewhere,
             fetched: (self.cause == Cause::Cut).then_some(Fetched::InAnotherSize),
             skipped_bytes: self.counts.total(),
+            ..Problem::of_file(self.cause.kind(), "", expected, found)
         }
     }
 

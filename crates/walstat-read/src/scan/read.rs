@@ -11,7 +11,6 @@ use super::progress::Progress;
 use super::run::Run;
 use super::streamed::{self, Wanted};
 use super::verify::{self, Proof, Verified, Verifier};
-use crate::input::digest::Digest;
 use crate::input::discover::Found;
 use crate::input::error::{InputError, is_lack};
 use crate::input::history::Ancestor;
@@ -111,6 +110,8 @@ pub(crate) fn read_passed(
     outcome.set_checksums_alone_aside();
     outcome.judge_claims(&plan);
     outcome.blame_never_begun(&plan);
+    let verifier = reading.verifier(plan.geometry, &[]);
+    verify::blame_the_copied(&mut outcome, &plan, &verifier);
     outcome.set_unfetched_aside(&plan.chain());
     if reading.wanted.limit.is_none() {
         outcome.hold_against(&plan, &range);
@@ -292,9 +293,7 @@ impl Reading<'_> {
         self.forgive_aside(plan);
         let accepted_gaps = plan.accepted_gaps.clone();
         let verifier = self.verifier(plan.geometry, &accepted_gaps);
-        let digests = self.passed.iter().map(|(piece, passed)| (*piece, passed.digest.clone()));
-        let digests: BTreeMap<usize, Digest> = digests.collect();
-        copies::resolve(plan, &digests, &verifier);
+        copies::resolve(plan, &verifier);
         let Verified { mut problems, holes } = verify::others(plan, &verifier);
         verify::preallocated::forgive(&mut problems, plan);
         let mut outcome = self.read_live(plan)?;

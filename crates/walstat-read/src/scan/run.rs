@@ -418,15 +418,11 @@ fn minimal_level(record: &Record<'_>) -> Option<Problem> {
     let what =
         if stops { "archive recovery stops here" } else { "data may be missing from here on" };
     let level = change.wal_level_name(record.version)?;
-    change.is_minimal().then(|| Problem {
-        kind: ProblemKind::WalLevel,
-        segment: String::new(),
-        lsn: Some(record.lsn),
-        expected: "wal_level replica or logical".to_owned(),
-        found: format!("wal_level {level}: {what}"),
-        elsewhere: None,
-        fetched: None,
-        skipped_bytes: 0,
+    change.is_minimal().then(|| {
+        let expected = "wal_level replica or logical".to_owned();
+        let found = format!("wal_level {level}: {what}");
+        let problem = Problem::of_file(ProblemKind::WalLevel, "", expected, found);
+        Problem { lsn: Some(record.lsn), ..problem }
     })
 }
 

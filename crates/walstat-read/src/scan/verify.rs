@@ -2,6 +2,7 @@
 //! places where a timeline leaves another. Each is read after the segment before it.
 
 mod beginnings;
+mod copied;
 mod forks;
 pub(super) mod preallocated;
 
@@ -15,6 +16,7 @@ use super::parallel::{self, Ready};
 use super::progress::Progress;
 use super::scope::Scope;
 use super::timeline_switches::TimelineSwitches;
+use crate::input::digest::{Digest, digest};
 use crate::input::history::{self, Ancestor};
 use crate::input::placing::Key;
 use crate::input::plan::{Chain, Plan};
@@ -25,6 +27,7 @@ use beginnings::is_of_older_timelines;
 pub(super) use beginnings::{
     beginning_elsewhere, beginnings, pass_over, settle_beginnings, strays_alone,
 };
+pub(super) use copied::blame_the_copied;
 pub(super) use forks::{blame_the_fork, blame_the_last};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -67,6 +70,12 @@ impl Verifier<'_> {
             (self.ready(segments), Observer::new(TimelineSwitches::default()));
         older_pages::set_aside(&mut ready, plan, segments, lineage, &self.scope, &nothing);
         self.read_ready(segments, lineage, ready)
+    }
+
+    /// Length and checksum of a file's bytes; `None` where they cannot be read again.
+    pub(super) fn digest(&self, file: &Segment) -> Option<Digest> {
+        let passed = self.passed.get(&file.piece).map(|passed| passed.digest.clone());
+        passed.or_else(|| digest(&file.source, self.scope.geometry.segment_bytes))
     }
 
     /// Those that were read before.

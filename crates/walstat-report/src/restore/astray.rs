@@ -23,7 +23,7 @@ pub(super) fn astray(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
             Some("; a server that redoes it may end with an error, and not open".to_owned())
         }
         ProblemKind::PageTimeline
-            if problem.is_read_to_the_end(plan.geometry.segment_bytes) =>
+            if plan.is_read_to_the_end(problem) =>
         {
             let older = &problem.found;
             Some(format!("; a server reads {older} of that file, and comes no farther"))
@@ -65,7 +65,7 @@ pub(crate) fn ahead(wal: &Wal<'_>, reached: &Reached<'_>) -> Option<Ahead> {
 fn is_foreign_page(problem: &Problem, plan: &Plan) -> bool {
     let bytes = plan.geometry.segment_bytes;
     match problem.kind {
-        ProblemKind::PageTimeline => !problem.is_read_to_the_end(bytes),
+        ProblemKind::PageTimeline => !plan.is_read_to_the_end(problem),
         ProblemKind::History => plan.wrong_lineage().is_some_and(|wrong| {
             let number = problem.lsn.map(|lsn| lsn.0 / u64::from(bytes));
             let file =

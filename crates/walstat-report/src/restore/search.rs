@@ -2,7 +2,7 @@
 
 use super::{Backup, Wal};
 use walstat_format::lsn::Lsn;
-use walstat_read::input::history;
+use walstat_read::input::history::{self, HistoryFault};
 use walstat_read::input::names::FileName;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
@@ -13,8 +13,11 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     let Some(latest) = &plan.latest else { return Ok(()) };
     // A server asks of which timeline the checkpoint is; a timeline is left before the place of its end.
     let checkpoint = backup.label.map_or(backup.start, |label| label.checkpoint);
-    let begins_on = |lineage: &Lineage| lineage.of_page(checkpoint);
-    if latest.has(plan.timeline) && begins_on(latest) == begins_on(&plan.lineage) {
+    let of_checkpoint = |lineage: &Lineage| lineage.of_page(checkpoint);
+    let goes_on =
+        latest.has(plan.timeline) && of_checkpoint(latest) == of_checkpoint(&plan.lineage);
+    // It looks for newer ones than the backup's own.
+    if goes_on || begins_on(backup, plan) > latest.timeline() {
         return Ok(());
     }
     let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
@@ -78,19 +81,22 @@ fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     }
     // It is read for a backup of the timeline itself, too, and may lead anywhere.
     let is_led = begins_on(backup, plan) < end;
-    let ends = |problem: &&&Problem| is_led || history::is_refused(&problem.found);
+    let is_refused =
+        |problem: &Problem| problem.history.as_ref().is_some_and(HistoryFault::is_refused);
+    let ends = |problem: &&&Problem| is_led || is_refused(problem);
     // Of one that another history contradicts, what is read is what it says itself.
     let checkpoint = backup.label.map_or(backup.start, |label| label.checkpoint);
     let leads_there = plan.lineage.of_page(checkpoint) == begins_on(backup, plan);
-    let ends =
-        |problem: &&&Problem| ends(problem) && !(leads_there && history::is_contradicting(problem));
+    let is_contradicted = |problem: &Problem| problem.history == Some(HistoryFault::OtherAncestors);
+    let ends = |problem: &&&Problem| ends(problem) && !(leads_there && is_contradicted(problem));
     // One that names a wrong place is right up to there.
     match broken.iter().filter(|problem| problem.lsn.is_none()).find(ends) {
-        Some(problem) if history::is_of_several(problem) => Err(format!(
-            "not known to be restorable to timeline {end}: found {} in {}, its history: a server may get the \
-             one with which it does not start, or does not get there",
-            problem.found, problem.segment
-        )),
+        Some(Problem { segment: name, found, history: Some(HistoryFault::Rivals(_)), .. }) => {
+            Err(format!(
+                "not known to be restorable to timeline {end}: found {found} in {name}, its history: a \
+                 server may get the one with which it does not start, or does not get there"
+            ))
+        }
         Some(Problem { segment: name, found, .. }) => Err(format!(
             "not restorable to timeline {end}: found {found} in {name}, its history: a server does not start \
              with it, or does not get there"

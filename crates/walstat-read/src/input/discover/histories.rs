@@ -69,7 +69,7 @@ impl Found {
                 self.histories.add_unfetched(timeline, format!("only {file}: {apart}"));
             } else if tool.is_none() && !is_looked_at && codec.is_some() {
                 let found = "text that is packed, under a name without a suffix".to_owned();
-                self.histories.add_parsed(timeline, Err(found), &file);
+                self.histories.add(timeline, Err::<&[u8], _>(found), &file);
             } else {
                 // pg_receivewal packs segments alone.
                 self.notes.extend(suffix.filter(|_| codec.is_none()).map(|suffix| {

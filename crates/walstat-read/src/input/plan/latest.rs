@@ -178,9 +178,12 @@ impl Plan {
              segments",
             self.timeline
         );
+        // Segments of the timeline that it leaves are read on, also behind that place (`XLogFileReadAnyTLI`).
+        let next = leaves.0 / u64::from(self.geometry.segment_bytes);
+        let goes = if self.files.contains_key(&(parent, next)) { "go on with" } else { "end" };
         let found = format!(
             "no segment of it; it leaves timeline {parent} at {leaves}, where a restore to the latest \
-             timeline would end"
+             timeline would {goes}"
         );
         let name = history::name_of(timeline);
         Some(Problem::of_file(ProblemKind::History, &name, expected, found))

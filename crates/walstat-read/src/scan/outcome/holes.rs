@@ -162,7 +162,7 @@ fn parts(hole: &Range<Lsn>, gaps: &[Range<Lsn>]) -> Vec<Range<Lsn>> {
 fn missing(chain: &Chain<'_>, from: Lsn, to: Lsn) -> Problem {
     let count = (to.0 - from.0) / u64::from(chain.geometry.segment_bytes);
     let found = none_of(count, &chain.segment_name(Lsn(to.0 - 1)));
-    problem(chain.segment_name(from), from, found)
+    problem(&chain.segment_name(from), from, found)
 }
 
 /// Segments that were there.
@@ -176,20 +176,13 @@ fn gone(timeline: u32, range: &Range<Lsn>, segment_bytes: u32) -> Problem {
             format!("none of {count} segments that there were, up to {last}")
         }
     };
-    problem(name(range.start), range.start, found)
+    problem(&name(range.start), range.start, found)
 }
 
-fn problem(name: String, lsn: Lsn, found: String) -> Problem {
-    Problem {
-        kind: ProblemKind::MissingSegment,
-        expected: format!("segment {name}"),
-        segment: name,
-        lsn: Some(lsn),
-        found,
-        elsewhere: None,
-        fetched: None,
-        skipped_bytes: 0,
-    }
+fn problem(name: &str, lsn: Lsn, found: String) -> Problem {
+    let expected = format!("segment {name}");
+    let problem = Problem::of_file(ProblemKind::MissingSegment, name, expected, found);
+    Problem { lsn: Some(lsn), ..problem }
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub(super) fn older_records(plan: &Plan, problems: &[Problem]) -> Option<Range<L
     let bytes = plan.geometry.segment_bytes;
     problems.iter().find_map(|problem| {
         let name = SegmentName::leading(&problem.segment)?;
-        let begin = name.start(bytes).filter(|_| problem.is_read_to_the_end(bytes))?;
+        let begin = name.start(bytes).filter(|_| plan.is_read_to_the_end(problem))?;
         let number = name.number(bytes)?;
         let is_followed = plan.lineage.of_file(number, bytes) == name.timeline;
         is_followed.then_some(problem.lsn?..Lsn(begin.0.saturating_add(u64::from(bytes))))

@@ -27,7 +27,8 @@ pub(in crate::scan) fn strays_alone(plan: &Plan, verifier: &Verifier<'_>) -> BTr
 }
 
 /// Whether a file that begins with a page of an older timeline has none of its own: it is that of another
-/// segment, or it was read to its end and comes to no other page.
+/// segment, or it was read to its end and comes to no other page. Not where its timeline is to begin in it:
+/// a server reads it as that one's.
 fn is_stray(file: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> bool {
     let bytes = u64::from(verifier.scope.geometry.segment_bytes);
     let end = file.number.saturating_add(1).saturating_mul(bytes);
@@ -39,14 +40,15 @@ fn is_stray(file: &Segment, lineage: &Lineage, verifier: &Verifier<'_>) -> bool 
     if begin / bytes != file.number {
         return begin.is_multiple_of(bytes);
     }
+    if lineage.begin().0 / bytes == file.number {
+        return false;
+    }
     let alone = verifier.read(std::slice::from_ref(file), lineage);
     let is_closed = alone.last.is_some_and(|last| last.header.is_switch());
     let page = u64::from(verifier.scope.geometry.page_bytes);
-    // The page in which a timeline begins still names the older one.
-    let may_begin_last = (end - page..end).contains(&lineage.begin().0);
     let begins = alone.observer.begin_of(file.timeline).is_some();
     alone.last_page.filter(|_| !begins).is_some_and(|(last, timeline)| {
-        timeline < file.timeline && (is_closed || last.0 + page == end && !may_begin_last)
+        timeline < file.timeline && (is_closed || last.0 + page == end)
     })
 }
 
@@ -141,6 +143,17 @@ fn begin_in(files: &[Segment], lineage: &Lineage, verifier: &Verifier<'_>) -> Op
     Some(Ancestor { timeline, end })
 }
 
+/// Which timeline another one leaves, where the records of its beginning are damaged: its first file begins
+/// with a page of an older one than the history has there.
+fn left_by_page(plan: &Plan, lineage: &Lineage) -> Option<Ancestor> {
+    let timeline = lineage.timeline();
+    let mut own = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
+    let first = own.next()?.1.first()?.first_page.as_ref().ok()?.header;
+    let end = lineage.parent().map(|_| lineage.begin()).filter(|begin| first.address < *begin)?;
+    (first.timeline < lineage.of_page(first.address))
+        .then_some(Ancestor { timeline: first.timeline, end })
+}
+
 /// Takes no place for timelines without segments where a newer one has left the timeline before.
 pub(in crate::scan) fn pass_over(
     plan: &Plan,
@@ -148,8 +161,11 @@ pub(in crate::scan) fn pass_over(
     beginnings: &BTreeMap<u32, Beginning>,
 ) -> bool {
     let begins = beginnings.iter().filter(|(_, it)| it.leaves_another);
-    let begins: BTreeMap<u32, Ancestor> =
-        begins.map(|(timeline, it)| (*timeline, it.end)).collect();
+    let begins = begins.map(|(timeline, it)| (*timeline, it.end));
+    let lineages = plan.other_lineages.iter().chain([&plan.lineage]);
+    let unknown = lineages.filter(|lineage| !beginnings.contains_key(&lineage.timeline()));
+    let by_page = unknown.filter_map(|it| Some((it.timeline(), left_by_page(plan, it)?)));
+    let begins: BTreeMap<u32, Ancestor> = begins.chain(by_page).collect();
     let is_there = |timeline: u32| {
         let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
         files.any(|(_, files)| files.iter().any(Segment::is_asked_for))
