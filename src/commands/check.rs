@@ -224,7 +224,7 @@ fn gather(
 ) -> Result<(Gathered, Filters, Option<Round>), Failure> {
     read::range(&args.source)?;
     let mut found = round::found(args, state)?;
-    found.begins_on = backup.and_then(|backup| Some(backup.label?.timeline));
+    found.to_restore = backup.map(Backup::to_restore).unwrap_or_default();
     // Before the WAL, in which a running server has each checkpoint that is named there.
     let control = found.data_directory.as_deref().and_then(begins_by);
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);

@@ -20,7 +20,6 @@ use walstat_names::names_file;
 use walstat_names::server;
 use walstat_names::server_settings::ServerSettings;
 use walstat_read::input::discover::Found;
-use walstat_read::input::piece::vote;
 use walstat_read::input::plan::Plan;
 use walstat_whatif::driver::KnownServer;
 
@@ -149,7 +148,7 @@ impl Known {
         asked: &Dimensions,
     ) -> Known {
         let directory = directory.filter(|_| Who::needs_transactions(asked));
-        if let (Some(directory), Some(geometry)) = (directory, vote(&found.pieces)) {
+        if let (Some(directory), Some(geometry)) = (directory, found.geometry()) {
             let cluster = geometry.system_identifier;
             self.subtransactions = subtransactions::read(directory, cluster, &mut self.warnings);
         }

@@ -14,8 +14,8 @@ mod wrong_size;
 use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
-use astray::astray;
 pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
+use astray::{astray, leads_astray};
 pub use backup::Backup;
 pub(crate) use beginning::can_begin;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
@@ -266,7 +266,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
             };
             is_asked(&plan.lineage) || plan.latest.as_ref().is_some_and(is_asked)
         }
-        None => history::timeline_of(&problem.segment).is_some_and(|it| is_followed(it, plan)),
+        None => history::timeline_of(&problem.segment).is_some_and(|it| leaves(it, plan)),
     };
     let segment = u64::from(plan.geometry.segment_bytes);
     let limit = match problem.kind {
@@ -293,11 +293,15 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     limit.filter(|_| on_the_way && matters && is_fetched)
 }
 
-/// Whether a server goes by what a history says of where its timeline begins: of all that lead to the one
-/// that is followed it reads that one's (`readTimeLineHistory`), which may say the same as a wrong one.
-fn is_followed(timeline: u32, plan: &Plan) -> bool {
+/// Whether a server leaves the WAL by what a history says of where its timeline begins: of all that lead to
+/// the one that is followed it reads that one's (`readTimeLineHistory`), which may say the same as a wrong
+/// one.
+fn leaves(timeline: u32, plan: &Plan) -> bool {
+    if timeline == plan.history_read() {
+        return plan.wrong_lineage().is_none_or(|wrong| leads_astray(wrong, plan));
+    }
     let begins = plan.branches.iter().filter(|branch| branch.child == timeline);
-    timeline == plan.history_read() || plan.lineage.has(timeline) && begins.count() > 1
+    plan.lineage.has(timeline) && begins.count() > 1
 }
 
 /// The first segment after the start that is only there under a name that no server asks for.

@@ -177,6 +177,26 @@ fn another_cluster_is_told_by_pg_control_or_by_the_checkpoint() {
     assert!(sentence(&ran).contains("no checkpoint record at 0/00800060"), "{}", sentence(&ran));
 }
 
+/// As after pg_upgrade with the same archive_command.
+#[test]
+fn of_two_clusters_in_an_archive_the_backups_is_restored() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut other = Wal::new(Form::of("16"), 64);
+    (0..12).for_each(|_| other.leave_in_segment(0));
+    let other = other.finish();
+    other.files.keys().for_each(|number| other.write_segment(directory.path(), *number));
+    for segment in segments(8, 10) {
+        let name = segment.file_stem().expect("a name").to_owned();
+        let packed = fs::File::open(&segment).expect("a segment");
+        let bytes = zstd::decode_all(packed).expect("zstd");
+        fs::write(directory.path().join(name), bytes).expect("a file");
+    }
+    let paths = [directory.path().to_owned()];
+    let ran = restore(&paths, &label()).exits(4);
+    assert!(sentence(&ran).starts_with("restorable to LSN 0/00B"), "{}", sentence(&ran));
+    assert!(ran.stdout.contains("other_release"), "{}", ran.stdout);
+}
+
 #[test]
 fn another_timeline_or_redo_point_is_another_backup() {
     let directory = tempfile::tempdir().expect("a directory");

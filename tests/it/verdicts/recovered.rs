@@ -165,6 +165,32 @@ fn of_a_timeline_without_segments_the_history_that_two_newer_ones_contradict_is_
     assert!(checks.contains(&said), "{said} {checks}");
 }
 
+/// It leads to the same files.
+#[test]
+fn a_history_that_is_wrong_where_no_server_minds_does_not_end_a_restore() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let first = timeline_1(3, false);
+    let border = first.at();
+    let mut third = first.clone();
+    third.form.timeline = 3;
+    third.add(&Rec::begins(3, 1));
+    write(&mut third, 20);
+    let fourth = promoted(&third, 3, 4);
+    store(&first, 0, directory);
+    store(&fourth, third.at(), directory);
+    history(directory, 2, &[(1, border)]);
+    history(directory, 3, &[(1, border), (2, border)]);
+    history(directory, 4, &[(1, border), (2, border), (3, third.at())]);
+    is_green("as it is", directory);
+    history(directory, 4, &[(1, border + 16 * SEGMENT), (2, border), (3, third.at())]);
+    is_red("later", directory, "history", "00000004.history");
+    let ran = check(&["--as", "archive", "--from", "0/500028"], directory).exits(4);
+    let (passes, said) = super::restore_verdict(&ran);
+    let end = walstat_format::lsn::Lsn(fourth.at().next_multiple_of(SEGMENT));
+    assert!(passes && said.starts_with(&format!("restorable to LSN {end}")), "{said}");
+}
+
 #[test]
 fn recovery_to_the_same_place_again_is_sound() {
     let (directory, early, _) = two_places();

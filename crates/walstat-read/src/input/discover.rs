@@ -12,10 +12,12 @@ use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
 use super::label::ToldLabel;
-use super::names::{FileName, SegmentFile, Standing, backup_start, file_name};
+use super::names::{
+    FileName, SegmentFile, Standing, backup_start, file_name, is_called_like_a_tar,
+};
 use super::packing;
-use super::piece::{Listed, Piece, vote};
-use super::probe::{NotWal, Probe, probe, read_text};
+use super::piece::{Listed, Piece, majority};
+use super::probe::{FirstPage, NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
@@ -29,6 +31,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+
+/// What is known of the backup that is to be restored.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToRestore {
+    /// Its timeline. A server begins on it with or without a history.
+    pub timeline: Option<u32>,
+    /// Its cluster, the system identifier. Of several clusters in an archive it is the one that is read.
+    pub cluster: Option<u64>,
+}
 
 /// What was found at the paths.
 #[derive(Debug, Clone, Default)]
@@ -47,8 +59,8 @@ pub struct Found {
     pub histories: Histories,
     /// Timelines of which there is nothing but files of others under their names.
     pub(crate) strays: BTreeSet<u32>,
-    /// The timeline of the backup that is to be restored. A server begins on it with or without a history.
-    pub begins_on: Option<u32>,
+    /// What is known of the backup that is to be restored.
+    pub to_restore: ToRestore,
     /// The directories in which the pieces lie.
     pub directories: Directories,
     /// The first data directory among the paths: the one that `PG_VERSION` and `global` lie in.
@@ -158,7 +170,7 @@ impl Found {
     /// The same paths once more, as they are now.
     pub fn again(&self) -> Result<Found, InputError> {
         let found = discover_known(&self.paths, self.taken_for, Arc::clone(&self.known))?;
-        Ok(Found { begins_on: self.begins_on, ..found })
+        Ok(Found { to_restore: self.to_restore, ..found })
     }
 
     /// Ends reading where one of the paths lies in a store that gives nothing any more.
@@ -167,10 +179,21 @@ impl Found {
         given_up.next().map_or(Ok(()), |(path, reason)| Err(InputError::io(path, reason)))
     }
 
+    /// Release, cluster and sizes that most first pages agree on, of the backup's cluster if there are any.
+    pub fn geometry(&self) -> Option<Geometry> {
+        let pages = || self.pieces.iter().map(|piece| &piece.probe.first_page);
+        let is_backups = |page: &&Result<FirstPage, NotWal>| {
+            let cluster = page.as_ref().ok().map(|page| page.long.system_identifier);
+            cluster.is_some() && cluster == self.to_restore.cluster
+        };
+        let of_backup = majority(pages().filter(is_backups));
+        of_backup.or_else(|| majority(pages())).map(|(_, geometry)| geometry)
+    }
+
     /// How many bytes there are to read in the range, whole segments where a file is compressed. `None`
     /// if something is a stream: its bytes can be read only once.
     pub(crate) fn bytes_in(&self, range: &Range<Lsn>) -> Option<u64> {
-        let geometry = vote(&self.pieces).filter(|_| self.streams.is_empty())?;
+        let geometry = self.geometry().filter(|_| self.streams.is_empty())?;
         let whole = u64::from(geometry.segment_bytes);
         let inside = |piece: &&Piece| {
             let name = piece.name.as_ref().map(|name| name.name);
@@ -469,16 +492,4 @@ fn data_directory_of(path: &Path) -> Option<PathBuf> {
 pub(crate) fn is_passed_over(name: &str, beside: &BTreeSet<String>) -> bool {
     let backups = |(wal, backups): &(&str, &str)| *backups == name && beside.contains(*wal);
     name.starts_with('.') || PASSED_OVER.contains(&name) || BASE_BACKUPS.iter().any(backups)
-}
-
-/// Suffixes of a tar, in lower case; `.tar` may have another one after it.
-const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
-
-/// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
-pub(crate) fn is_called_like_a_tar(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let mut parts = name.rsplitn(3, '.');
-    let (last, before, rest) = (parts.next(), parts.next(), parts.next());
-    let is_tar = last.is_some_and(|suffix| TARS.contains(&suffix)) && before.is_some();
-    is_tar || before == Some("tar") && rest.is_some()
 }

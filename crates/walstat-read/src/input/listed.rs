@@ -5,7 +5,7 @@
 use super::discover::Found;
 use super::error::is_lack;
 use super::names::{SegmentFile, compression_suffix, file_name};
-use super::piece::{Listed, geometry_of, vote};
+use super::piece::{Listed, geometry_of};
 use super::probe::{FirstPage, LOOK_BYTES, NotWal, Probe, probe};
 use super::source::Source;
 use super::storage::Ahead;
@@ -45,7 +45,7 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
         let probe = probe.unwrap_or_else(|error| failed(path, &error));
         found.add_probed(*root, path, Some(name.clone()), probe);
     }
-    let Some(geometry) = vote(&found.pieces).or(geometry) else { return };
+    let Some(geometry) = found.geometry().or(geometry) else { return };
     for (index, listed) in all.into_iter().enumerate() {
         if !needed.contains(&index) {
             presume(found, &listed, &geometry);
@@ -57,7 +57,7 @@ pub(crate) fn look_into(found: &mut Found, range: &Range<Lsn>) {
 pub fn presumed(found: &Found) -> Found {
     let mut presumed = found.clone();
     let all = std::mem::take(&mut presumed.listed);
-    match vote(&presumed.pieces).or_else(|| sample(&all)) {
+    match presumed.geometry().or_else(|| sample(&all)) {
         Some(geometry) => all.iter().for_each(|listed| presume(&mut presumed, listed, &geometry)),
         None => {
             presumed.listed = all;

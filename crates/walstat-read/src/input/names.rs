@@ -185,6 +185,18 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Suffixes of a tar, in lower case; `.tar` may have another one after it.
+const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
+
+/// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
+pub(crate) fn is_called_like_a_tar(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let mut parts = name.rsplitn(3, '.');
+    let (last, before, rest) = (parts.next(), parts.next(), parts.next());
+    let is_tar = last.is_some_and(|suffix| TARS.contains(&suffix)) && before.is_some();
+    is_tar || before == Some("tar") && rest.is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

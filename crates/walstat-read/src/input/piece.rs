@@ -71,12 +71,8 @@ pub(crate) fn geometry_of(page: &FirstPage) -> Option<Geometry> {
     Some(Geometry { version, system_identifier, segment_bytes, page_bytes })
 }
 
-/// Release, cluster and sizes that most first pages agree on; among equals the newest release.
-pub fn vote(pieces: &[Piece]) -> Option<Geometry> {
-    majority(pieces.iter().map(|piece| &piece.probe.first_page)).map(|(_, geometry)| geometry)
-}
-
-/// The same of first pages, and how many they are.
+/// Release, cluster and sizes that most first pages agree on, and how many they are; among equals the newest
+/// release.
 pub(crate) fn majority<'p>(
     pages: impl IntoIterator<Item = &'p Result<FirstPage, NotWal>>,
 ) -> Option<(usize, Geometry)> {

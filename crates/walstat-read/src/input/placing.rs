@@ -1,12 +1,15 @@
 //! Decides which cluster's WAL is read, and which file is which segment; files and streams are treated
 //! alike. Looks at names and first pages only, not at records.
 
-use super::discover::{Found, is_called_like_a_tar};
+use super::discover::Found;
 use super::error::InputError;
 use super::input_kind::InputKind;
-use super::names::{SegmentFile, Standing, compression_suffix, file_name, lies_beside_segments};
+use super::names::{
+    SegmentFile, Standing, compression_suffix, file_name, is_called_like_a_tar,
+    lies_beside_segments,
+};
 use super::neighbours::{self, Lost};
-use super::piece::{Identity, Piece, identity, vote};
+use super::piece::{Identity, Piece, identity};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Fetched, Problem, ProblemKind};
 use super::reach::Reach;
@@ -50,7 +53,7 @@ const SALVAGED: &str = "no segment has an intact first page: sizes are taken fro
 
 /// Decides which segment each file is.
 pub fn place(found: &Found) -> Result<Placed, InputError> {
-    let voted = vote(&found.pieces);
+    let voted = found.geometry();
     let salvaged = if voted.is_none() { salvage::look(&found.pieces) } else { None };
     let told = voted.or(salvaged.as_ref().map(|salvaged| salvaged.geometry));
     let geometry = told.ok_or_else(|| nothing(found))?;

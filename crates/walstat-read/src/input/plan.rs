@@ -102,7 +102,8 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
             return Err(InputError::Timeline { path, wanted, present });
         }
         wanted => {
-            let newest = || newest_complete(&present, histories, found.begins_on, latest.as_ref());
+            let newest =
+                || newest_complete(&present, histories, found.to_restore.timeline, latest.as_ref());
             wanted.or_else(newest).unwrap_or(1)
         }
     };

@@ -4,11 +4,10 @@
 mod links;
 
 use super::codec::Codec;
-use super::discover::is_called_like_a_tar;
 use super::inherited::{STANDARD_INPUT, is_read_once};
 use super::label;
-use super::names::file_name;
 use super::names::{FileName, SegmentFile, backup_start};
+use super::names::{file_name, is_called_like_a_tar};
 use super::probe::{FirstPage, NotWal, TEXT_BYTES_MAX, Text, first_page};
 use super::recognise::{Content, read_head, recognise};
 use super::storage;

@@ -16,7 +16,7 @@ use crate::input::error::InputError;
 use crate::input::known_files::KnownFile;
 use crate::input::listed::look_into;
 use crate::input::names::Standing;
-use crate::input::piece::{Piece, geometry_of, vote};
+use crate::input::piece::{Piece, geometry_of};
 use crate::input::plan::{Plan, check_bounds};
 use crate::input::stamp::{CLOCK_TICK, Stamp};
 use crate::input::storage;
@@ -81,7 +81,7 @@ impl Reading<'_> {
         prototype: &O,
     ) -> Result<RoundRead<Observer>, InputError> {
         look_into(&mut found, &(Lsn(0)..Lsn::MAX));
-        if let Some(geometry) = vote(&found.pieces) {
+        if let Some(geometry) = found.geometry() {
             check_bounds(&self.wanted.accepted_gaps, geometry.segment_bytes)?;
             self.memory().begin(&geometry)?;
         }

@@ -8,6 +8,7 @@ use walstat_format::segment::SegmentName;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
+use walstat_read::input::timeline::Lineage;
 
 /// What a server does at a problem where replay ends, if that is more than to end there.
 pub(super) fn astray(problem: &Problem, wal: &Wal<'_>) -> Option<String> {
@@ -173,22 +174,38 @@ pub(super) fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> 
     })
 }
 
+/// Whether a history makes a server that reads it leave the WAL: it reads other files by it, or meets pages
+/// of a timeline that is not in it.
+pub(super) fn leads_astray(wrong: &Lineage, plan: &Plan) -> bool {
+    let mut timelines = plan.lineage.spans().map(|(timeline, _)| timeline);
+    let mut numbers = plan.files.keys().map(|(_, number)| *number);
+    timelines.any(|timeline| !wrong.has(timeline))
+        || numbers.any(|number| taken(wrong, number, plan) != taken(&plan.lineage, number, plan))
+}
+
+/// The timeline whose file a server takes for a segment: where the newest one that has begun has none, those
+/// before it are tried.
+fn taken(lineage: &Lineage, number: u64, plan: &Plan) -> Option<u32> {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let begun = lineage.spans().rev().filter(|(_, span)| span.start.0 / bytes <= number);
+    let is_there = |timeline: &u32| {
+        let files = plan.files.get(&(*timeline, number));
+        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
+    };
+    begun.map(|(timeline, _)| timeline).find(is_there)
+}
+
 /// What a server does where a history makes it leave the WAL: it goes on with the files of another timeline.
 fn by_wrong_history(problem: &Problem, plan: &Plan) -> Option<String> {
     let (lsn, wrong) = (problem.lsn?, plan.wrong_lineage()?);
-    let bytes = plan.geometry.segment_bytes;
-    let first = lsn.0 / u64::from(bytes);
-    let taken = wrong.of_file(first, bytes);
-    // Where the newest one has no file, those before it are tried.
-    let is_there = |number: u64| {
-        let begun = wrong.spans().filter(|(_, span)| span.start.0 / u64::from(bytes) <= number);
-        let mut files = begun.filter_map(|(timeline, _)| plan.files.get(&(timeline, number)));
-        files.any(|files| files.iter().any(Segment::is_asked_for))
-    };
-    let is_other = taken != plan.lineage.of_file(first, bytes);
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let first = lsn.0 / bytes;
+    let is_there = |number: u64| taken(wrong, number, plan).is_some();
+    let own = wrong.of_file(first, plan.geometry.segment_bytes);
+    let is_other = own != plan.lineage.of_file(first, plan.geometry.segment_bytes);
     (is_other && is_there(first)).then(|| {
         let after = (first..).find(|number| !is_there(*number)).unwrap_or(first);
-        let to = Lsn(after.saturating_mul(u64::from(bytes)));
-        format!("; by that history a server goes on with timeline {taken}, to {to} at most")
+        let to = Lsn(after.saturating_mul(bytes));
+        format!("; by that history a server goes on with timeline {own}, to {to} at most")
     })
 }

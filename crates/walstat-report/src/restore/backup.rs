@@ -3,6 +3,7 @@
 use super::Wal;
 use walstat_format::lsn::Lsn;
 use walstat_read::input::control::Control;
+use walstat_read::input::discover::ToRestore;
 use walstat_read::input::label::{BackupLabel, Label};
 
 /// What is to be restored.
@@ -28,6 +29,14 @@ impl Backup {
     /// One of which nothing is known but where replay begins.
     pub fn from_lsn(start: Lsn) -> Backup {
         Backup { start, label: None, control: None, is_broken: None }
+    }
+
+    /// What is to be known of it where WAL is looked for.
+    pub fn to_restore(&self) -> ToRestore {
+        ToRestore {
+            timeline: self.label.as_ref().map(|label| label.timeline),
+            cluster: self.control.as_ref().map(|control| control.system_identifier),
+        }
     }
 
     /// The same as the release of the WAL reads its label: an older one takes less from it than from the
