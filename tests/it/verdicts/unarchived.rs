@@ -358,3 +358,35 @@ fn where_a_wrong_history_leads_a_server_is_said() {
     );
     assert_eq!(told(&check(&["--as", "archive"], directory)).len(), 1);
 }
+
+/// A standby with `archive_mode = always` that follows another one to a newer timeline archives the segment
+/// in which it left the older one under its full name.
+#[test]
+fn the_segment_in_which_a_timeline_was_left_need_not_be_full() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let first = timeline_1(2, true);
+    let left = first.at();
+    let second = promoted(&first, 1, 2);
+    store(&first, 0, directory);
+    history(directory, 2, &[(1, left)]);
+    let note = "not filled, and a newer timeline begins where it ends";
+    is_noted("the newer one has no segments yet", directory, note);
+    store(&second, left, directory);
+    is_noted("it has", directory, note);
+    let ran = check(&["--as", "archive", "-t", "1"], directory);
+    assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{}", ran.stderr);
+    // Where something is missing before that place it is no end, nor where the older one goes on.
+    let name = format!("00000001{:016X}", left / SEGMENT);
+    let sound = fs::read(directory.join(&name)).expect("the last segment");
+    let mut bytes = sound.clone();
+    bytes[(left % SEGMENT) as usize - 18_000..].fill(0);
+    put(directory, &name, &bytes);
+    is_red("zeros before it", directory, "open_segment", &name);
+    put(directory, &name, &sound);
+    let mut later = timeline_1(4, false);
+    later.switch();
+    store(&later, left + SEGMENT, directory);
+    let told = told(&check(&["--as", "archive"], directory).exits(4));
+    assert!(told.iter().any(|(_, file)| *file == name), "{told:?}");
+}

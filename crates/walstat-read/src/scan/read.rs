@@ -295,8 +295,9 @@ impl Reading<'_> {
         let verifier = self.verifier(plan.geometry, &accepted_gaps);
         copies::resolve(plan, &verifier);
         let Verified { mut problems, holes } = verify::others(plan, &verifier);
-        verify::preallocated::forgive(&mut problems, plan);
+        verify::left_open::forgive(&mut problems, plan);
         let mut outcome = self.read_live(plan)?;
+        verify::left_open::forgive(&mut outcome.problems, plan);
         let verifier = self.verifier(plan.geometry, &accepted_gaps);
         verify::blame_the_last(&mut outcome.problems, plan, &plan.lineage, &verifier);
         verify::blame_the_fork(&mut outcome.problems, plan, &plan.lineage);

@@ -4,7 +4,7 @@
 mod beginnings;
 mod copied;
 mod forks;
-pub(super) mod preallocated;
+pub(super) mod left_open;
 
 use super::alone::Passed;
 use super::around::Around;

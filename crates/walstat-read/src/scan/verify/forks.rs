@@ -93,6 +93,8 @@ fn is_whole_elsewhere(
         let files: Option<Vec<Segment>> = numbers.clone().map(file).collect();
         let Some(files) = files else { return false };
         let outcome = verifier.read(&files, other);
-        outcome.ending.lsn > edge && !outcome.problems.iter().any(|it| it.touches(edge))
+        // What is wrong in a `.partial` was set aside.
+        let mut problems = outcome.problems.iter().chain(&outcome.unfetched);
+        outcome.ending.lsn > edge && !problems.any(|it| it.touches(edge))
     })
 }
