@@ -14,6 +14,7 @@ use crate::output::write_to;
 use crate::render;
 use crate::render::nagios;
 use crate::render::style::Show;
+use std::cmp::Reverse;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::label;
+use walstat_read::input::discover::Found;
+use walstat_read::input::label::{self, ToldLabel};
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::round::Round;
@@ -42,7 +44,8 @@ use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::notes::{self, Configured};
 use walstat_report::restart::{begins_by, lost_checkpoint, lost_start};
-use walstat_report::restore::{Backup, Wal, none_left, restore, standby_needs};
+use walstat_report::restore::{Backup, Wal, none_left, restore, standby_needs, unopened};
+use walstat_report::window::none_usable;
 
 /// The format of monitoring plugins, as it is typed.
 const NAGIOS: &str = "nagios";
@@ -162,7 +165,7 @@ fn read_and_judge(
         filters: relation_files::filters(&args.source, &args.filters, &args.names)?.0,
     };
     let state = round::open(args, &request.filters, needs_tables(limits))?;
-    let (gathered, filters, round) =
+    let Seen { gathered, filters, round, labels } =
         gather(args, limits, &request, gaps, state.as_ref(), backup.as_ref())?;
     let request = Request { filters, ..request };
     let (plan, accepted) = (gathered.plan.clone(), gathered.scanned.holes.accepted.clone());
@@ -188,7 +191,7 @@ fn read_and_judge(
     view.report.notes.extend(restore_notes(&args.restore, backup.as_ref(), wal));
     let restore = match &backup {
         Some(backup) => Some(restore(backup, wal)),
-        None => none_left(&plan, backups),
+        None => none_left(&plan, backups).or_else(|| none_usable(&wal, &labels)),
     };
     let criteria = Criteria {
         budgets: &limits.budgets,
@@ -212,8 +215,18 @@ fn needs_tables(limits: &Config) -> bool {
     !limits.tables.is_empty() || limits.budgets.fail_on.is_some()
 }
 
-/// Reads the WAL and counts what the limits need; returns it with the filters that were on, and what a round
-/// with a state has done. `backup`: the one that is asked about.
+/// What was read.
+struct Seen {
+    gathered: Gathered,
+    /// The filters that were on.
+    filters: Filters,
+    /// What a round with a state has done.
+    round: Option<Round>,
+    /// Labels of backups, where none is asked about.
+    labels: Vec<ToldLabel>,
+}
+
+/// Reads the WAL and counts what the limits need. `backup`: the one that is asked about.
 fn gather(
     args: &CheckArgs,
     limits: &Config,
@@ -221,7 +234,7 @@ fn gather(
     gaps: &[Gap],
     state: Option<&OpenState>,
     backup: Option<&Backup>,
-) -> Result<(Gathered, Filters, Option<Round>), Failure> {
+) -> Result<Seen, Failure> {
     read::range(&args.source)?;
     let mut found = round::found(args, state)?;
     found.to_restore = backup.map(Backup::to_restore).unwrap_or_default();
@@ -235,7 +248,9 @@ fn gather(
         _ => Counters::default(),
     };
     let checkpoint = backup.and_then(|backup| Some(backup.label?.checkpoint));
-    let restore = RestoreInput::of_checkpoints(checkpoint);
+    let mut labels = if backup.is_none() { newest_labels(&found) } else { Vec::new() };
+    let checkpoints = labels.iter().map(|told| told.found.label.checkpoint).chain(checkpoint);
+    let restore = RestoreInput::of_checkpoints(checkpoints);
     let counters = Counters { restore: Some(restore), ..counters };
     let (filters, gaps) = (&request.filters, gaps.iter().map(|gap| gap.range.clone()).collect());
     let (read, round) = match state {
@@ -255,7 +270,20 @@ fn gather(
     }
     let RestoreInput { contradictions, .. } = scanned.observer.restore.clone().unwrap_or_default();
     scanned.problems.extend(contradicting(&plan, &contradictions));
-    Ok((Gathered::of(paths, plan, scanned, known), filters, round))
+    labels.extend(plan.backups.iter().flatten().filter(|_| backup.is_none()).cloned());
+    Ok(Seen { gathered: Gathered::of(paths, plan, scanned, known), filters, round, labels })
+}
+
+/// So many of the newest backups are looked at where none is asked about: mostly the last one can be
+/// restored.
+const LABELS_MAX: usize = 8;
+
+/// The labels of the newest backups of which the archive has the histories.
+fn newest_labels(found: &Found) -> Vec<ToldLabel> {
+    let mut histories: Vec<&PathBuf> = found.backup_histories.iter().collect();
+    histories.sort_by_key(|path| Reverse(path.file_name()));
+    let labels = histories.into_iter().take(LABELS_MAX).map(|path| label::read_told(path));
+    labels.filter_map(Result::ok).collect()
 }
 
 /// What clap cannot check: options that make no sense together, wherever they stand.
@@ -295,9 +323,13 @@ fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
     Ok(args.from.map(Backup::from_lsn))
 }
 
-/// What whoever restores the backup has to know of settings and of the backup's own directory.
+/// What whoever restores the backup has to know of settings and of the backup's own directory; or the newest
+/// one, if none is asked about.
 fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> Vec<String> {
-    let needs = backup.and_then(|it| standby_needs(it, wal.backups));
+    let needs = match backup {
+        Some(backup) => standby_needs(backup, wal.backups),
+        None => unopened(wal),
+    };
     let directory = args.backup_label.as_deref().filter(|path| path.is_dir());
     let own = directory.zip(backup).map(|(path, it)| backup_directory::notes(path, it, wal.plan));
     needs.into_iter().chain(own.into_iter().flatten()).collect()

@@ -28,6 +28,7 @@ use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::history;
+use walstat_read::input::input_kind::InputKind;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
@@ -85,7 +86,20 @@ pub fn none_left(plan: &Plan, backups: &Backups) -> Option<Check> {
     Some(check(Verdict::Fail, text))
 }
 
-fn check(verdict: Verdict, text: String) -> Check {
+/// What keeps a server from coming to the end of an archive in which nothing is wrong, or from opening there,
+/// with a backup from its beginning, where it tells of none.
+pub fn unopened(wal: Wal<'_>) -> Option<String> {
+    let is_sound = wal.problems.is_empty() && wal.plan.taken_for() != InputKind::PgWal;
+    if !is_sound || !wal.backups.ends.is_empty() {
+        return None;
+    }
+    let backup = Backup::from_lsn(wal.plan.bounds().start);
+    let why = opens(&backup, &wal, &reached(&backup, &wal)).err()?;
+    Some(format!("a backup from the beginning of this WAL is {why}"))
+}
+
+/// A verdict on a restore.
+pub(crate) fn check(verdict: Verdict, text: String) -> Check {
     Check {
         check: "restore".into(),
         kind: CheckKind::Restore,

@@ -5,9 +5,10 @@
 mod reachable;
 
 use super::build::rfc3339;
+use super::model::checked::{Check, Verdict};
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
-    Ahead, Backup, Reached, Unsearched, Wal, ahead, can_begin, consistent, consistent_from,
+    Ahead, Backup, Reached, Unsearched, Wal, ahead, can_begin, check, consistent, consistent_from,
     ends_hot_standby, ends_inconsistent, findable, latest, lost_after_all, reached, unsearched,
     wrong_size,
 };
@@ -15,6 +16,7 @@ use jiff::fmt::strtime;
 use std::collections::BTreeMap;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
 use walstat_format::lsn::Lsn;
+use walstat_read::input::input_kind::InputKind;
 use walstat_read::input::label::{Label, ToldLabel};
 use walstat_read::scan::ending::EndingKind;
 
@@ -57,7 +59,7 @@ pub(crate) struct Judged {
 /// Puts together what there is to say.
 pub fn window(question: &Question<'_>) -> Window {
     let Question { wal, noted, target, .. } = question;
-    let judged = backups(question);
+    let judged = backups(wal, question.labels);
     let found: Vec<&Judged> = judged.iter().map(|(backup, _)| backup).collect();
     let restore_points = noted.restore_points().iter().map(|point| RestorePointRow {
         name: point.name.clone(),
@@ -114,13 +116,28 @@ fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
     stages.map(row).collect()
 }
 
+/// The verdict on an archive in which nothing is wrong, and of whose backups none can be restored to its end.
+/// Nobody has to ask for it. `labels`: those of the newest ones.
+pub fn none_usable(wal: &Wal<'_>, labels: &[ToldLabel]) -> Option<Check> {
+    if !wal.problems.is_empty() || wal.plan.taken_for() == InputKind::PgWal {
+        return None;
+    }
+    let backups = backups(wal, labels);
+    let (_, newest) = backups.last().filter(|_| backups.iter().all(|(_, row)| !row.usable))?;
+    let why = newest.why.as_deref().unwrap_or_default();
+    let start = &newest.start_lsn;
+    let text = format!(
+        "no backup can be restored to the end: the newest, which begins at {start}, is {why}"
+    );
+    Some(check(Verdict::Fail, text))
+}
+
 /// All backups that files or the WAL itself tell of, by where they begin.
-fn backups(question: &Question<'_>) -> Vec<(Judged, BackupRow)> {
-    let Question { wal, labels, .. } = question;
+fn backups(wal: &Wal<'_>, labels: &[ToldLabel]) -> Vec<(Judged, BackupRow)> {
     // One that is taken from a standby begins at the checkpoint from which the standby would start, where one
     // of the primary may begin, too; and timelines have the same places.
     let mut told: BTreeMap<(Lsn, bool, u32), Option<&ToldLabel>> = BTreeMap::new();
-    for label in *labels {
+    for label in labels {
         let Label { start, from_standby, timeline, .. } = label.found.label;
         let known = told.entry((start, from_standby, timeline)).or_default();
         // A history says where the backup ended, which its label does not.
@@ -133,11 +150,10 @@ fn backups(question: &Question<'_>) -> Vec<(Judged, BackupRow)> {
         let of = spans.find(|(_, span)| span.contains(&end.start));
         told.entry((end.start, false, of.map_or(0, |(timeline, _)| timeline))).or_default();
     }
-    told.into_iter().map(|((start, ..), label)| judged(start, label, question)).collect()
+    told.into_iter().map(|((start, ..), label)| judged(start, label, wal)).collect()
 }
 
-fn judged(start: Lsn, told: Option<&ToldLabel>, question: &Question<'_>) -> (Judged, BackupRow) {
-    let wal = &question.wal;
+fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, BackupRow) {
     let found = told.map(|told| &told.found);
     let backup = found.map_or_else(|| Backup::from_lsn(start), |found| Backup::of(found.clone()));
     let backup = backup.read_by(wal);

@@ -177,6 +177,27 @@ fn another_cluster_is_told_by_pg_control_or_by_the_checkpoint() {
     assert!(sentence(&ran).contains("no checkpoint record at 0/00800060"), "{}", sentence(&ran));
 }
 
+/// Its history is archived after the segment in which it ends.
+#[test]
+fn an_archive_of_whose_backups_none_can_be_restored_fails() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for segment in segments(6, 8) {
+        fs::copy(&segment, directory.path().join(segment.file_name().expect("a name")))
+            .expect("a file copied");
+    }
+    let text = fs::read_to_string(history()).expect("the history file");
+    let later = text.replace("STOP WAL LOCATION: 0/8001", "STOP WAL LOCATION: 0/9001");
+    assert_ne!(text, later);
+    let path = directory.path().join(history().file_name().expect("a name"));
+    fs::write(&path, text).expect("a file");
+    finish(check(&["--as", "archive"]).arg(directory.path())).exits(0);
+    fs::write(&path, later).expect("a file");
+    let ran = finish(check(&["--as", "archive"]).arg(directory.path())).exits(1);
+    let want = "no backup can be restored to the end: the newest, which begins at 0/00800028, is not \
+                restorable: consistent from 0/00900100 on";
+    assert!(sentence(&ran).starts_with(want), "{}", sentence(&ran));
+}
+
 /// As after pg_upgrade with the same archive_command.
 #[test]
 fn of_two_clusters_in_an_archive_the_backups_is_restored() {

@@ -190,6 +190,14 @@ fn a_segment_where_barman_does_not_look_is_missing() {
     for next in ["incoming", "streaming"] {
         let received = moved(wals(), 1, |_| format!("{next}/{}", NAMES[1]));
         is_green("it looks there, too", archive(&received).path());
+        // Packed or not, it looks at the content.
+        let mut received = moved(received, 2, |_| format!("{next}/{}", NAMES[2]));
+        received[2].1 = segment(2);
+        for name in ["00000001000000000000000A", "00000001000000000000000B"] {
+            let bytes = gzip(&plain(&sample("pg15-mixed"), name));
+            received.push((format!("wals/{GROUP}/{name}"), bytes));
+        }
+        is_green("one of them is packed", archive(&received).path());
     }
     let server = [("base/1/data/PG_VERSION".to_owned(), b"15\n".to_vec())];
     let own = moved(wals(), 1, |_| format!("base/1/data/pg_wal/{}", NAMES[1]));

@@ -1,6 +1,7 @@
 //! Recovery with a transaction that is prepared in the segment in which a newer timeline begins: a server
 //! reads its state once more, from the file of the older timeline, which `restore_command` was not asked for.
 
+use super::is_noted;
 use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::{Block, Rec};
@@ -184,6 +185,18 @@ fn check_knows_where_a_hot_standby_ends() {
         );
         assert!(code == Some(1) && told.contains(&why), "{told}");
     }
+    // It is the only one that the WAL tells of; or there is none.
+    let ran = super::check(&["--as", "archive"], directory.path()).exits(1);
+    let told = super::restore(&ran);
+    assert!(told.starts_with("no backup can be restored to the end: the newest"), "{told}");
+    let mut wal = timeline_1(1, true);
+    wal.add(&prepare(701));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
+    is_noted("none", directory.path(), "a backup from the beginning of this WAL is restorable to");
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    wal.add(&prepare(701));
+    let directory = archive(&wal, &promoted(&wal, 1, 2));
     // On the timeline itself, from a backup after it, and by a promotion.
     let (code, told) = restored(directory.path(), start, &["-t", "1"]);
     assert_eq!(code, Some(0), "{told}");

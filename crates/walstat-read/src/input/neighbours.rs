@@ -5,13 +5,14 @@
 use super::codec::Codec;
 use super::discover::Found;
 use super::input_kind::InputKind;
-use super::layout::tree_of;
+use super::layout::{Archiver, is_received, tree_of};
 use super::names::{Standing, compression_suffix};
 use super::packing::usual_suffix;
 use super::piece::Piece;
 use super::problem::{Fetched, Problem, ProblemKind};
 use super::suffixes;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 use walstat_format::segment::SegmentName;
@@ -27,8 +28,11 @@ pub(super) fn is_asked_for(piece: &Piece) -> bool {
 /// Problems of files under a segment's plain name that are compressed where others are not, the other way
 /// round, or by another codec than the others. `cp` brings compressed bytes, which have a wrong size; a tool
 /// fails on plain ones, and on what it does not unpack. Archivers with directories for groups of segments
-/// look at the content.
+/// look at the content, as Barman does where it keeps what it has not put there yet.
 pub(super) fn packed_apart(found: &Found) -> Vec<Problem> {
+    let trees = found.pieces.iter().filter_map(|it| tree_of(it.path(), it.name.as_ref()?));
+    let barmans = trees.filter(|(_, archiver)| *archiver == Archiver::Barman);
+    let barmans: BTreeSet<PathBuf> = barmans.map(|(tree, _)| tree).collect();
     let mut directories: BTreeMap<usize, [Vec<&Piece>; 2]> = BTreeMap::new();
     for piece in &found.pieces {
         let named = piece.name.as_ref().is_some_and(|name| name.sha1.is_none());
@@ -38,6 +42,7 @@ pub(super) fn packed_apart(found: &Found) -> Vec<Problem> {
             && piece.probe.first_page.is_ok()
             && !piece.probe.is_presumed()
             && !found.directories.is_group(piece.directory)
+            && !barmans.iter().any(|wals| is_received(piece.path(), wals))
         {
             let both = directories.entry(piece.directory).or_default();
             both[usize::from(piece.probe.compressed)].push(piece);

@@ -6,6 +6,7 @@ use crate::input::probe::NotWal;
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
 
 /// Takes out the problems of such files, and says what they are.
 pub(in crate::scan) fn forgive(problems: &mut Vec<Problem>, plan: &mut Plan) {
@@ -20,8 +21,10 @@ pub(in crate::scan) fn forgive(problems: &mut Vec<Problem>, plan: &mut Plan) {
 
 /// Why a file that is not filled is no loss, if it is none.
 fn why(problem: &Problem, plan: &Plan) -> Option<String> {
-    let file = plan.files.values().flatten().find(|file| file.file() == problem.segment);
-    let file = file.filter(|_| problem.kind == ProblemKind::OpenSegment)?;
+    let is_open = problem.kind == ProblemKind::OpenSegment;
+    let name = SegmentName::leading(&problem.segment).filter(|_| is_open)?;
+    let key = (name.timeline, name.number(plan.geometry.segment_bytes)?);
+    let file = plan.files.get(&key)?.iter().find(|file| file.file() == problem.segment)?;
     let branches = plan.branches.iter().filter(|branch| branch.parent == file.timeline);
     let newest = plan.branch_point.filter(|_| file.timeline == plan.timeline);
     let mut left_at = branches.map(|branch| branch.at).chain(newest);
