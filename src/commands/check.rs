@@ -31,6 +31,7 @@ use walstat_read::input::plan::Plan;
 use walstat_read::scan::round::Round;
 use walstat_report::annotation::{Places, relative, unreadable};
 use walstat_report::assemble::{self, Gathered, ReportOptions, assemble};
+use walstat_report::backup_end::lost_end;
 use walstat_report::baseline;
 use walstat_report::baseline::Baseline;
 use walstat_report::budget::Budgets;
@@ -268,9 +269,12 @@ fn gather(
     if let Some(control) = control.filter(|_| range.is_to_the_end() && range.timeline.is_none()) {
         scanned.problems.extend(lost_checkpoint(&plan, &control, scanned.ending.lsn));
     }
+    labels.extend(plan.backups.iter().flatten().filter(|_| backup.is_none()).cloned());
+    if range.is_to_the_end() {
+        scanned.problems.extend(lost_end(&plan, &labels));
+    }
     let RestoreInput { contradictions, .. } = scanned.observer.restore.clone().unwrap_or_default();
     scanned.problems.extend(contradicting(&plan, &contradictions));
-    labels.extend(plan.backups.iter().flatten().filter(|_| backup.is_none()).cloned());
     Ok(Seen { gathered: Gathered::of(paths, plan, scanned, known), filters, round, labels })
 }
 

@@ -11,7 +11,8 @@
 //! * [`follow`]: what is told of WAL while it is written, and the state in which that stops.
 //! * [`known`]: names of relations that are known before the WAL is read.
 //! * [`contradicting`]: records whose payload contradicts itself, as problems.
-//! * [`restart`]: where replay would begin in a server's own directory.
+//! * [`restart`]: where replay would begin in a server's own directory; [`backup_end`]: where a base backup
+//!   ends, if that was lost.
 //! * `large_work`: who wrote much at once, and what it did to which table.
 //! * `maintenance`: what vacuum, index builds, refreshes and base backups wrote.
 //! * `estimate`: what other settings would have written, from a sample of the images; `settled`: how fewer
@@ -49,6 +50,7 @@ pub mod advice;
 pub mod amount;
 pub mod annotation;
 pub mod assemble;
+pub mod backup_end;
 pub mod baseline;
 pub mod budget;
 pub mod build;

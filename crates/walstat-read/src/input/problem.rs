@@ -181,7 +181,7 @@ pub struct Problem {
 }
 
 /// What is found where consecutive segments are missing, of which this is the last one.
-pub(crate) fn none_of(segments: u64, last: &str) -> String {
+pub fn none_of(segments: u64, last: &str) -> String {
     match segments {
         1 => "no such file".to_owned(),
         _ => format!("none of {segments} segments, up to {last}"),

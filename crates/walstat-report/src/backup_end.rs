@@ -1,0 +1,31 @@
+//! The segments in which a base backup ends, by its history: that is archived after them.
+
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+use walstat_read::input::input_kind::InputKind;
+use walstat_read::input::label::ToldLabel;
+use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::{Problem, ProblemKind, none_of};
+
+/// Those behind all that there are, though a backup begins in these: they were lost with all after them.
+pub fn lost_end(plan: &Plan, labels: &[ToldLabel]) -> Option<Problem> {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let last = plan.files.keys().map(|(_, number)| *number).max()?;
+    let ends = labels.iter().filter_map(|told| Some((told.found.label.stop?, told)));
+    let ends = ends.filter(|(_, told)| told.found.label.start.0 / bytes <= last);
+    let (stop, told) = ends.max_by_key(|(stop, _)| *stop)?;
+    let number = stop.0.saturating_sub(1) / bytes;
+    if number <= last || plan.taken_for() == InputKind::PgWal {
+        return None;
+    }
+    let name = |number| {
+        let timeline = told.found.label.timeline;
+        SegmentName::new(timeline, number, plan.geometry.segment_bytes).to_string()
+    };
+    let (segment, start) = (name(number), told.found.label.start);
+    let expected =
+        format!("segment {segment}, in which the backup that begins at {start} ends, at {stop}");
+    let found = none_of(number - last, &segment);
+    let problem = Problem::of_file(ProblemKind::MissingSegment, &name(last + 1), expected, found);
+    Some(Problem { lsn: Some(Lsn((last + 1).saturating_mul(bytes))), ..problem })
+}
