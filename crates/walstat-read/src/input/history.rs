@@ -4,7 +4,7 @@ mod outvoted;
 mod passed_over;
 
 use super::codec::Codec;
-pub use super::history_text::{Ancestor, HistoryFault, parse};
+pub use super::history_text::{Ancestor, HistoryFault, WrongHistory, parse};
 use super::problem::{Fetched, Problem, ProblemKind};
 pub use passed_over::PassedOver;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub(crate) struct PlainHistory {
     /// Its path, as far as that is text.
     pub path: PathBuf,
     /// What it holds, or what is wrong with it.
-    pub ancestors: Result<Vec<Ancestor>, HistoryFault>,
+    pub ancestors: Result<Vec<Ancestor>, WrongHistory>,
     /// How it is packed.
     pub codec: Option<Codec>,
 }
@@ -74,7 +74,9 @@ pub struct Misplaced {
 impl Histories {
     /// Adds the text of a history file, or why it cannot be read.
     pub fn add(&mut self, timeline: u32, text: Result<impl AsRef<[u8]>, String>, file: &str) {
-        let text = text.map_err(HistoryFault::Unreadable);
+        // One that cannot be read is of no use either.
+        let unread = |found| WrongHistory { fault: HistoryFault::NoWay, found };
+        let text = text.map_err(unread);
         self.add_parsed(timeline, text.and_then(|text| parse(timeline, text)), file);
     }
 
@@ -82,7 +84,7 @@ impl Histories {
     pub(crate) fn add_parsed(
         &mut self,
         timeline: u32,
-        ancestors: Result<Vec<Ancestor>, HistoryFault>,
+        ancestors: Result<Vec<Ancestor>, WrongHistory>,
         file: &str,
     ) {
         if timeline <= OLDEST {
@@ -93,9 +95,9 @@ impl Histories {
             Ok(ancestors) => {
                 self.sound.entry(timeline).or_default().insert(ancestors);
             }
-            Err(fault) => {
+            Err(wrong) => {
                 let expected = "a timeline and the LSN of its end in each line".to_owned();
-                self.complain(Problem::of_history(file, expected, fault));
+                self.complain(Problem::of_history(file, expected, wrong));
             }
         }
     }
@@ -196,8 +198,9 @@ impl Histories {
     pub fn problems(&self) -> impl Iterator<Item = Problem> {
         let apart = self.rivals().map(|(timeline, rivals)| {
             let expected = format!("one history of timeline {timeline}");
-            let fault = HistoryFault::Rivals(rivals.len());
-            Problem::of_history(&name_of(timeline), expected, fault)
+            let found = format!("{} different ones under this name", rivals.len());
+            let wrong = WrongHistory { fault: HistoryFault::Rivals, found };
+            Problem::of_history(&name_of(timeline), expected, wrong)
         });
         self.problems.iter().cloned().chain(apart)
     }
@@ -410,7 +413,9 @@ fn told(ancestor: Option<&Ancestor>) -> String {
 /// The problem that the history of a timeline does not begin with that of the one it leaves.
 pub(crate) fn contradiction(timeline: u32, parent: u32) -> Problem {
     let expected = format!("all of {} first", name_of(parent));
-    Problem::of_history(&name_of(timeline), expected, HistoryFault::OtherAncestors)
+    let found = "other ancestors".to_owned();
+    let wrong = WrongHistory { fault: HistoryFault::OtherAncestors, found };
+    Problem::of_history(&name_of(timeline), expected, wrong)
 }
 
 /// Whether a history lacks the last digits or lines that another has. Of thousands nearly all are whole,

@@ -2,7 +2,6 @@
 //! (`readTimeLineHistory` in `src/backend/access/transam/timeline.c`).
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use walstat_format::lsn::Lsn;
 
 /// One ancestor of a timeline.
@@ -18,75 +17,61 @@ pub struct Ancestor {
 /// less one), and takes the rest for another line.
 const LINE_BYTES_MAX: usize = 1023;
 
-/// What is wrong with a history.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What is wrong with a history, as far as it matters what a server makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HistoryFault {
-    /// Its text cannot be read; why.
-    Unreadable(String),
-    /// A line, counted from 1, is something else. Not what stands there: the name may lead to a file that is
-    /// none of the reader's business.
-    SomethingElse(usize),
-    /// A timeline stands where it cannot be an ancestor.
-    OutOfOrder(u32),
+    /// A server refuses it, and ends (`syntax error in history file`, `invalid data in history file`).
+    Refused,
     /// No line counts. To a server that reads it, all there ever was is of its timeline.
     NoAncestor,
-    /// Timeline 0 is the last ancestor: a server takes it, and finds nothing of that timeline.
-    ParentZero,
-    /// The last ancestor, a timeline, ends at 0/0: to a server, the history's own has always been there
-    /// (`tliOfPointInHistory`).
-    LeftAtZero(u32),
-    /// So many histories under one name differ, of which a server gets one.
-    Rivals(usize),
+    /// A server reads it, and finds no way from a backup of an ancestor.
+    NoWay,
+    /// Several of one name differ, of which a server gets one.
+    Rivals,
     /// It does not begin with the history of the timeline that it leaves. Without a place, nothing tells
     /// which of the two is right.
     OtherAncestors,
 }
 
-impl HistoryFault {
-    /// Whether a server refuses such a history, and ends (`syntax error in history file`, `invalid data in
-    /// history file`). What else is wrong is read, and leads it astray.
-    pub fn is_refused(&self) -> bool {
-        matches!(self, HistoryFault::SomethingElse(_) | HistoryFault::OutOfOrder(_))
-    }
-}
-
-/// As what was found.
-impl fmt::Display for HistoryFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HistoryFault::Unreadable(why) => f.write_str(why),
-            HistoryFault::SomethingElse(line) => write!(f, "something else in line {line}"),
-            HistoryFault::OutOfOrder(timeline) => {
-                write!(f, "timeline {timeline} where it cannot be an ancestor")
-            }
-            HistoryFault::NoAncestor => f.write_str("no ancestor"),
-            HistoryFault::ParentZero => f.write_str("timeline 0 as the parent"),
-            HistoryFault::LeftAtZero(timeline) => write!(f, "timeline {timeline} left at 0/0"),
-            HistoryFault::Rivals(count) => write!(f, "{count} different ones under this name"),
-            HistoryFault::OtherAncestors => f.write_str("other ancestors"),
-        }
-    }
+/// A history that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WrongHistory {
+    /// What is wrong with it.
+    pub fault: HistoryFault,
+    /// What was found. Not what stands there: the name may lead to a file that is none of the reader's
+    /// business.
+    pub found: String,
 }
 
 /// Reads the history of `timeline`: its ancestors, oldest first. `Err`: what is wrong with it. A server
 /// refuses to start with such a history, or finds no way through it from a backup of an ancestor.
-pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, HistoryFault> {
+pub fn parse(timeline: u32, text: impl AsRef<[u8]>) -> Result<Vec<Ancestor>, WrongHistory> {
+    let wrong = |fault, found: String| Err(WrongHistory { fault, found });
     let lines = (1..).zip(text.as_ref().split(|byte| *byte == b'\n'));
     let lines = lines.flat_map(|(number, line)| as_read(line).map(move |part| (number, part)));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#"));
     let mut ancestors: Vec<Ancestor> = Vec::new();
     for (number, line) in lines {
-        let next = ancestor(line).ok_or(HistoryFault::SomethingElse(number))?;
+        let Some(next) = ancestor(line) else {
+            return wrong(HistoryFault::Refused, format!("something else in line {number}"));
+        };
         let is_after = ancestors.last().is_none_or(|last| last.timeline < next.timeline);
         if !is_after || next.timeline >= timeline {
-            return Err(HistoryFault::OutOfOrder(next.timeline));
+            let found = format!("timeline {} where it cannot be an ancestor", next.timeline);
+            return wrong(HistoryFault::Refused, found);
         }
         ancestors.push(next);
     }
     match ancestors.last() {
-        None => Err(HistoryFault::NoAncestor),
-        Some(Ancestor { timeline: 0, .. }) => Err(HistoryFault::ParentZero),
-        Some(Ancestor { timeline, end: Lsn(0) }) => Err(HistoryFault::LeftAtZero(*timeline)),
+        None => wrong(HistoryFault::NoAncestor, "no ancestor".to_owned()),
+        // A server finds nothing of that timeline.
+        Some(Ancestor { timeline: 0, .. }) => {
+            wrong(HistoryFault::NoWay, "timeline 0 as the parent".to_owned())
+        }
+        // To a server, this timeline has always been there (`tliOfPointInHistory`).
+        Some(Ancestor { timeline, end: Lsn(0) }) => {
+            wrong(HistoryFault::NoWay, format!("timeline {timeline} left at 0/0"))
+        }
         Some(_) => Ok(ancestors),
     }
 }
@@ -179,7 +164,7 @@ mod tests {
             assert!(parse(3, text).is_err(), "{text}");
         }
         for text in ["1\t0/0\tx", "1\t0/10\tx\n2\t0/0\tx"] {
-            assert!(matches!(parse(3, text), Err(HistoryFault::LeftAtZero(_))), "{text}");
+            assert!(parse(3, text).is_err_and(|it| it.found.ends_with("left at 0/0")), "{text}");
         }
         assert!(parse(3, "1\t0/0\tx\n2\t0/10\tx").is_ok(), "only timeline 1 is without a place");
     }

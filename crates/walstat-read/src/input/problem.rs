@@ -1,7 +1,7 @@
 //! What is wrong with the WAL is not an error but a problem: it is reported, and reading goes on. Here
 //! are all kinds of problems, with their names and descriptions.
 
-use super::history_text::HistoryFault;
+use super::history_text::{HistoryFault, WrongHistory};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
@@ -213,9 +213,9 @@ impl Problem {
     }
 
     /// A problem of a history.
-    pub(crate) fn of_history(file: &str, expected: String, fault: HistoryFault) -> Problem {
-        let problem = Problem::of_file(ProblemKind::History, file, expected, fault.to_string());
-        Problem { history: Some(fault), ..problem }
+    pub(crate) fn of_history(file: &str, expected: String, wrong: WrongHistory) -> Problem {
+        let problem = Problem::of_file(ProblemKind::History, file, expected, wrong.found);
+        Problem { history: Some(wrong.fault), ..problem }
     }
 
     /// From where to where bytes are not counted because of it. A record that begins in an earlier segment is

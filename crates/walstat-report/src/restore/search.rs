@@ -81,8 +81,7 @@ fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     }
     // It is read for a backup of the timeline itself, too, and may lead anywhere.
     let is_led = begins_on(backup, plan) < end;
-    let is_refused =
-        |problem: &Problem| problem.history.as_ref().is_some_and(HistoryFault::is_refused);
+    let is_refused = |problem: &Problem| problem.history == Some(HistoryFault::Refused);
     let ends = |problem: &&&Problem| is_led || is_refused(problem);
     // Of one that another history contradicts, what is read is what it says itself.
     let checkpoint = backup.label.map_or(backup.start, |label| label.checkpoint);
@@ -91,7 +90,7 @@ fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let ends = |problem: &&&Problem| ends(problem) && !(leads_there && is_contradicted(problem));
     // One that names a wrong place is right up to there.
     match broken.iter().filter(|problem| problem.lsn.is_none()).find(ends) {
-        Some(Problem { segment: name, found, history: Some(HistoryFault::Rivals(_)), .. }) => {
+        Some(Problem { segment: name, found, history: Some(HistoryFault::Rivals), .. }) => {
             Err(format!(
                 "not known to be restorable to timeline {end}: found {found} in {name}, its history: a \
                  server may get the one with which it does not start, or does not get there"
