@@ -116,14 +116,16 @@ fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
     stages.map(row).collect()
 }
 
-/// The verdict on an archive in which nothing is wrong, and of whose backups none can be restored to its end.
-/// Nobody has to ask for it. `labels`: those of the newest ones.
+/// The verdict on an archive in which nothing is wrong and backups begin, of which none can be restored to
+/// its end. Nobody has to ask for it. `labels`: those of the newest ones.
 pub fn none_usable(wal: &Wal<'_>, labels: &[ToldLabel]) -> Option<Check> {
     if !wal.problems.is_empty() || wal.plan.taken_for() == InputKind::PgWal {
         return None;
     }
-    let backups = backups(wal, labels);
-    let (_, newest) = backups.last().filter(|_| backups.iter().all(|(_, row)| !row.usable))?;
+    let first = wal.plan.bounds().start;
+    let begun = backups(wal, labels).into_iter().filter(|(backup, _)| backup.start >= first);
+    let begun: Vec<BackupRow> = begun.map(|(_, row)| row).collect();
+    let newest = begun.last().filter(|_| begun.iter().all(|row| !row.usable))?;
     let why = newest.why.as_deref().unwrap_or_default();
     let start = &newest.start_lsn;
     let text = format!(

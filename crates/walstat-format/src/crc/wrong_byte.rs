@@ -72,12 +72,12 @@ mod tests {
         }
     }
 
-    /// A lost sector of a record of 400 kB: one byte that explains it is there by chance in one of 40 cases.
+    /// Lost sectors of a record of 400 kB, those of 200 that one byte explains, too, by chance.
     #[test]
     fn what_explains_much_by_chance_is_none() {
         let mut record: Vec<u8> = (0..400_000_u32).map(|at| (at * 7 % 251) as u8).collect();
         let right = checksum(&record);
-        for sector in 0..200 {
+        for sector in [2, 46, 88, 89, 116, 120, 175, 184, 191, 197] {
             let place = sector * 1024 + 512..sector * 1024 + 1024;
             let sound = record[place.clone()].to_vec();
             record[place.clone()].fill(0);
