@@ -126,10 +126,7 @@ pub(super) fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> 
     let bytes = plan.geometry.segment_bytes;
     let name = SegmentName::leading(&problem.segment)?;
     let number = name.number(bytes)?;
-    let is_there = |timeline: u32, number: u64| {
-        let files = plan.files.get(&(timeline, number));
-        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
-    };
+    let is_there = |timeline: u32, number: u64| is_there(plan, timeline, number);
     let begun = plan.lineage.spans().filter(|(timeline, span)| {
         *timeline < name.timeline && span.start.0 / u64::from(bytes) <= number
     });
@@ -188,11 +185,13 @@ pub(super) fn leads_astray(wrong: &Lineage, plan: &Plan) -> bool {
 fn taken(lineage: &Lineage, number: u64, plan: &Plan) -> Option<u32> {
     let bytes = u64::from(plan.geometry.segment_bytes);
     let begun = lineage.spans().rev().filter(|(_, span)| span.start.0 / bytes <= number);
-    let is_there = |timeline: &u32| {
-        let files = plan.files.get(&(*timeline, number));
-        files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
-    };
-    begun.map(|(timeline, _)| timeline).find(is_there)
+    begun.map(|(timeline, _)| timeline).find(|timeline| is_there(plan, *timeline, number))
+}
+
+/// Whether there is a file of a segment that a server asks for.
+fn is_there(plan: &Plan, timeline: u32, number: u64) -> bool {
+    let files = plan.files.get(&(timeline, number));
+    files.is_some_and(|files| files.iter().any(Segment::is_asked_for))
 }
 
 /// What a server does where a history makes it leave the WAL: it goes on with the files of another timeline.
