@@ -39,7 +39,7 @@ needs() {
 
 # Without the documentation's examples: they were compiled and run once, and each is a program to link.
 run_tests() {
-  cargo test --locked --target "$target" -p walstat-format -p walstat-read --lib
+  cargo test --locked --target "$target" -p walstat-format -p walstat-input -p walstat-read --lib
 }
 
 # same BINARY [--brief]

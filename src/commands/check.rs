@@ -286,7 +286,7 @@ const LABELS_MAX: usize = 8;
 fn newest_labels(found: &Found) -> Vec<ToldLabel> {
     let mut histories: Vec<&PathBuf> = found.backup_histories.iter().collect();
     histories.sort_by_key(|path| Reverse(path.file_name()));
-    let labels = histories.into_iter().take(LABELS_MAX).map(|path| label::read_told(path));
+    let labels = histories.into_iter().take(LABELS_MAX).map(|path| label::read_history(path));
     labels.filter_map(Result::ok).collect()
 }
 

@@ -107,7 +107,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
 fn labels(found: &Found, given: Option<&Path>) -> Result<(Vec<ToldLabel>, Vec<String>), Failure> {
     let (mut labels, mut notes) = (Vec::new(), Vec::new());
     for path in &found.backup_histories {
-        match label::read_told(path) {
+        match label::read_history(path) {
             Ok(label) => labels.push(label),
             Err(error) => notes.push(notes::unread_label(path, &error)),
         }

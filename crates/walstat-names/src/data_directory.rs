@@ -29,7 +29,7 @@ use walstat_format::catalog_layout::NAME_BYTES;
 use walstat_format::catalog_layout::{CatalogTable, GLOBAL_TABLESPACE};
 use walstat_format::payload::relmap::RelMap;
 use walstat_format::version::{VERSIONS, Version};
-use walstat_read::input::control::{self, Control, PAUSE, TRIES};
+use walstat_input::control::{self, Control, PAUSE, TRIES};
 
 /// What the WAL says that the names are wanted for; `None` where nothing is known.
 #[derive(Debug, Clone, Copy, Default)]

@@ -10,7 +10,7 @@ use crate::catalog::listing::{Listed, Listing};
 use crate::catalog::row::Source;
 use contradictions::without_contradictions;
 use std::path::Path;
-use walstat_read::input::limited;
+use walstat_input::limited;
 
 /// What a server is asked in each of its databases: it answers with a names file.
 pub const QUERY: &str = include_str!("names_file/names.sql");

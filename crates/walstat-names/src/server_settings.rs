@@ -12,8 +12,8 @@ use conf::Conf;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use walstat_format::version::{Pacing, Version};
-use walstat_read::input::control;
-use walstat_read::input::control::Control;
+use walstat_input::control;
+use walstat_input::control::Control;
 
 /// Longest line of arguments that is read.
 const OPTS_BYTES: u64 = 1 << 16;

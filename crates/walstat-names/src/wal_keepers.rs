@@ -13,8 +13,8 @@ use walstat_format::crc::Crc32c;
 use walstat_format::cursor::at;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::control;
-use walstat_read::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
+use walstat_input::control;
+use walstat_input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 
 /// `SLOT_MAGIC` in `src/backend/replication/slot.c`.
 const SLOT_MAGIC: u32 = 0x0105_1CA1;

@@ -29,34 +29,7 @@
 //! # }
 //! ```
 //!
-//! From paths to segments ([`input`]):
-//!
-//! | module | holds |
-//! | --- | --- |
-//! | [`discover`](input::discover) | which files at the paths may be segments |
-//! | [`names`](input::names), `suffixes` | what a file's name says, and its suffix |
-//! | [`piece`](input::piece) | what is known of one file |
-//! | [`known_files`](input::known_files), [`stamp`](input::stamp) | the same from before, if it still holds |
-//! | [`recognise`](input::recognise), [`probe`](input::probe) | what a file holds, by its first bytes |
-//! | [`codec`](input::codec), `unpacking` | compressions, and which of their tools unpacks a file |
-//! | [`tar`](input::tar), [`stream`](input::stream) | tars and pipes |
-//! | [`input_kind`](input::input_kind) | whether a directory is an archive, `pg_wal` or a copy |
-//! | `packing`, `neighbours` | whether a restore gets a file, as it is packed |
-//! | `reach`, `layout`, `repository`, `archive_info` | the same, by where it lies |
-//! | [`placing`](input::placing), `salvage`, [`listed`](input::listed) | the segment that each file is |
-//! | [`plan`](input::plan), [`timeline`](input::timeline) | which segments are read, of which timeline |
-//! | [`storage`](input::storage) | files, on disk and in object stores |
-//! | [`limited`](input::limited), [`inherited`](input::inherited) | files of any size, or open already |
-//! | [`segment`](input::segment), [`source`](input::source) | one segment of the plan, and its bytes |
-//! | [`mapped`](input::mapped), `faster_way` | files that are mapped, and whether they are |
-//! | `digest` | whether two copies are the same |
-//! | [`history`](input::history), `history_text` | timeline histories |
-//! | [`label`](input::label) | backup labels |
-//! | [`control`](input::control) | `pg_control` |
-//! | [`packed`](input::packed) | the files that walstat writes for itself |
-//! | [`problem`](input::problem) | what is wrong in the WAL |
-//! | [`error`](input::error) | why there is nothing to read |
-//! | [`formula`](input::formula) | texts that a spreadsheet would run |
+//! From paths to segments there is [`input`], a package of its own.
 //!
 //! From segments to records ([`scan`]):
 //!
@@ -92,8 +65,9 @@
 extern crate walstat_format;
 
 pub mod follow;
-pub mod input;
 mod reading;
 pub mod scan;
+
+pub use walstat_input as input;
 
 pub use reading::{Scan, Watch};

@@ -167,10 +167,12 @@ fn unused_dependencies(place: &str) -> Vec<String> {
         let is_entry = line.contains(" = ") && !line.starts_with(['#', '[']);
         let name = line.split([' ', '.']).next().filter(|_| is_entry);
         let Some(name) = name else { continue };
-        let path = format!("{}::", name.replace('-', "_"));
+        let krate = name.replace('-', "_");
+        // A path into it, or all of it under another name.
+        let paths = [format!("{krate}::"), format!("use {krate} as ")];
         // The macro that makes lists of names implements it for them.
         let in_macro = name == "schemars" && users.iter().any(|text| text.contains("named! {"));
-        if !in_macro && !users.iter().any(|text| text.contains(&path)) {
+        if !in_macro && !users.iter().any(|text| paths.iter().any(|path| text.contains(path))) {
             unused.push(format!("{}: {name} is not used: drop it", place_of(&manifest)));
         }
     }

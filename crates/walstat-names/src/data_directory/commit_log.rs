@@ -6,7 +6,7 @@ use crate::catalog::xid_status::XidStatus;
 use std::path::Path;
 use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_format::version::Version;
-use walstat_read::input::control::Control;
+use walstat_input::control::Control;
 
 const XIDS_PER_BYTE: u32 = 4;
 /// `%04X`.

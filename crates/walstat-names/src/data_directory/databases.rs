@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use walstat_format::catalog_layout::DEFAULT_TABLESPACE;
 use walstat_format::version::Version;
-use walstat_read::input::control::Control;
+use walstat_input::control::Control;
 
 /// A directory with catalogs.
 #[derive(Debug, Clone, PartialEq, Eq)]

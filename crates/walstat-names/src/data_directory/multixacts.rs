@@ -7,7 +7,7 @@ use std::path::Path;
 use walstat_format::cursor::at;
 use walstat_format::payload::multixact::is_update;
 use walstat_format::version::Version;
-use walstat_read::input::control::Control;
+use walstat_input::control::Control;
 
 /// Four members lie together: a byte of status each, then the xids.
 const GROUP_MEMBERS: u64 = 4;

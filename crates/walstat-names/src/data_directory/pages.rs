@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use walstat_format::data_page::DataPage;
 use walstat_format::data_page::checksum::page_checksum;
-use walstat_read::input::control::{Control, PAUSE, State, TRIES};
+use walstat_input::control::{Control, PAUSE, State, TRIES};
 
 /// A relation's pages.
 pub(super) struct Pages<'c> {

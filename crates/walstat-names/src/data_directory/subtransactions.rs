@@ -5,7 +5,7 @@ use super::{read_at_most, warning};
 use std::fs;
 use std::path::Path;
 use walstat_format::record_header::FIRST_NORMAL_XID;
-use walstat_read::input::control;
+use walstat_input::control;
 
 const PARENT_BYTES: usize = 4;
 /// More are not kept: the server removes what no running transaction needs.

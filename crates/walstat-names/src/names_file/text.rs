@@ -3,7 +3,7 @@
 use super::{FileWarnings, NEEDED, Placed};
 use crate::catalog::listing::Listed;
 use std::collections::HashMap;
-use walstat_read::input::formula::unmarked;
+use walstat_input::formula::unmarked;
 
 /// Only lists that walstat wrote have this column; they mark texts that would be formulas.
 const OWN_COLUMN: &str = "names_source";

@@ -6,7 +6,7 @@ use crate::data_directory::{read_at_most, warning};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use walstat_read::input::probe::TEXT_BYTES_MAX;
+use walstat_input::probe::TEXT_BYTES_MAX;
 
 /// Files include others so deep, at most (`CONF_FILE_MAX_DEPTH`).
 const DEPTH: usize = 10;

@@ -195,7 +195,7 @@ fn pack<O: Observe + Serialize>(passed: Passed) -> Option<Arc<[u8]>> {
     let Passed { mut run, counted, digest } = passed;
     let turns: TimelineSwitches = std::mem::take(&mut run.observer).into_inner().ok()?;
     let counted: O = counted.into_observer()?.into_inner().ok()?;
-    let head = postcard::to_allocvec(&(run, turns, digest)).ok()?;
+    let head = postcard::to_extend(&(run, turns, digest), Vec::new()).ok()?;
     Some(postcard::to_extend(&counted, head).ok()?.into())
 }
 

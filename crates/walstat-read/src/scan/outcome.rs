@@ -120,8 +120,12 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
         lost(problem).is_none_or(|segment| !told.contains(&segment))
             && !(is_older(problem) && older.contains(&problem.segment))
     };
-    let (accepted, others): (Vec<_>, Vec<_>) =
-        plan.problems.iter().filter(new).cloned().partition(|problem| plan.accepts(problem));
+    let (accepted, others): (Vec<_>, Vec<_>) = plan
+        .problems
+        .iter()
+        .filter(new)
+        .cloned()
+        .partition(|problem| holes::accepts(plan, problem));
     outcome.problems.extend(others);
     outcome.holes.accepted.extend(accepted);
     outcome.sort_problems();

@@ -268,7 +268,7 @@ impl<'a> Collector<'a> {
             let text = text.map_err(|error| self.told(&error));
             let told = text.and_then(|text| {
                 let text = String::from_utf8_lossy(&text);
-                label::told(&text).map_err(|error| error.to_string())
+                label::told(&text, &file_name(path)).map_err(|error| error.to_string())
             });
             let shown = self.stream.path.join(path).display().to_string();
             self.found.backups.push(told.map_err(|error| format!("{shown}: {error}")));

@@ -133,16 +133,14 @@ impl<O> Outcome<O> {
     }
 }
 
-impl Plan {
-    /// Whether a problem is that of a segment of which there is nothing, and may be.
-    pub(super) fn accepts(&self, problem: &Problem) -> bool {
-        let bytes = u64::from(self.geometry.segment_bytes);
-        let number = problem.lsn.map(|lsn| lsn.0 / bytes);
-        let is_there = || self.files.keys().any(|(_, there)| Some(*there) == number);
-        problem.kind == ProblemKind::MissingSegment
-            && is_in(problem, &self.accepted_gaps)
-            && !is_there()
-    }
+/// Whether a problem is that of a segment of which there is nothing, and may be.
+pub(super) fn accepts(plan: &Plan, problem: &Problem) -> bool {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let number = problem.lsn.map(|lsn| lsn.0 / bytes);
+    let is_there = || plan.files.keys().any(|(_, there)| Some(*there) == number);
+    problem.kind == ProblemKind::MissingSegment
+        && is_in(problem, &plan.accepted_gaps)
+        && !is_there()
 }
 
 fn is_in(problem: &Problem, gaps: &[Range<Lsn>]) -> bool {

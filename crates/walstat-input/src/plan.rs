@@ -1,0 +1,425 @@
+//! What is read: the segments of one cluster and one history, each once, in order; and the other files
+//! with a segment's name, which are only verified.
+
+mod aside;
+mod backups;
+mod latest;
+mod older_timelines;
+mod resembling;
+
+use super::discover::Found;
+use super::error::InputError;
+use super::history::{self, Misplaced};
+use super::input_kind::InputKind;
+use super::label::ToldLabel;
+use super::names::backup_start;
+use super::placing::{Key, Placed};
+use super::problem::{Problem, ProblemKind};
+use super::segment::Segment;
+use super::source::Source;
+use super::timeline::{
+    Branch, Lineage, branches, latest_without_segments, newest_complete, without_history,
+};
+use aside::Aside;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+use walstat_format::lsn::Lsn;
+use walstat_format::page::Geometry;
+use walstat_format::segment::SegmentName;
+use walstat_format::version::Version;
+
+/// What is to be read.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Release, cluster and sizes.
+    pub geometry: Geometry,
+    /// All files of each segment, the one to be read first.
+    pub files: BTreeMap<Key, Vec<Segment>>,
+    /// The segments of one history, ascending by number, each number once.
+    pub segments: Vec<Segment>,
+    /// The timeline that is followed.
+    pub timeline: u32,
+    /// Whether it was asked for: a restore is to that one, and else to the latest.
+    pub is_timeline_asked: bool,
+    /// Its history.
+    pub lineage: Lineage,
+    /// Timelines that the segments are of.
+    pub timelines: Vec<u32>,
+    /// Histories of the other timelines that there are segments of.
+    pub other_lineages: Vec<Lineage>,
+    /// The newest timeline by its history, where there is no segment of it and no other one was asked for:
+    /// a server that recovers to the latest one follows it.
+    pub latest: Option<Lineage>,
+    /// The missing segments in which the range ends.
+    pub end_in_hole: Option<Range<Lsn>>,
+    /// Where timelines leave others, as their histories say.
+    pub branches: Vec<Branch>,
+    /// Places that histories name beside those where timelines begin, and that no server minds.
+    pub misplaced: Vec<Misplaced>,
+    /// Histories as their files have them, by timeline, where `lineage` is what records or other histories
+    /// tell instead.
+    pub wrong_lineages: BTreeMap<u32, Lineage>,
+    /// Where a newer timeline branches off the one that is followed, if that is known.
+    pub branch_point: Option<Lsn>,
+    /// Files that are no segments of this history, by name.
+    pub other_files: Vec<String>,
+    /// Bytes of second copies of segments.
+    pub duplicate_bytes: u64,
+    /// What is wrong with the files themselves.
+    pub problems: Vec<Problem>,
+    /// Problems of files older than all others. They count only where a backup is to be restored that needs
+    /// those files.
+    pub laid_away: Vec<Problem>,
+    /// Notes about files that are not read.
+    pub notes: Vec<String>,
+    /// Where the WAL begins, if a file begins in the middle of its segment.
+    pub begin: Option<Lsn>,
+    /// The data directory among the paths.
+    pub data_directory: Option<PathBuf>,
+    /// What the histories of base backups in streams tell; or why they cannot be read.
+    pub backups: Vec<Result<ToldLabel, String>>,
+    /// Histories of base backups whose WAL is older than all there is.
+    pub removed_backups: Vec<String>,
+    /// Whether there is the history of a base backup of which the first segment is not older.
+    pub has_begun_backup: bool,
+    /// Segments that may be missing: from the first byte of one to that of a later one.
+    pub accepted_gaps: Vec<Range<Lsn>>,
+}
+
+/// Makes the plan of files whose segments are known; `timeline`: the one asked for.
+pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<Plan, InputError> {
+    let aside = Aside::leave_out(&mut placed, found);
+    let (present, impostors) = older_timelines::present(&placed.files, found);
+    placed.problems.extend(found.histories.problems());
+    let histories = &latest::without_unfetched(&mut placed, &present, &found.histories);
+    let present = latest::without_partials_alone(&mut placed, present, histories, timeline);
+    let latest = timeline.is_none().then(|| latest_without_segments(&present, histories)).flatten();
+    let followed = match timeline {
+        Some(wanted) if !present.contains(&wanted) => {
+            let present = present.into_iter().collect();
+            let path = found.paths.first().cloned().unwrap_or_default();
+            return Err(InputError::Timeline { path, wanted, present });
+        }
+        wanted => {
+            let newest =
+                || newest_complete(&present, histories, found.to_restore.timeline, latest.as_ref());
+            wanted.or_else(newest).unwrap_or(1)
+        }
+    };
+    let newer = histories.all().filter(|(child, _)| *child > followed);
+    let newer = newer.map(|(child, ancestors)| Lineage::from_ancestors(child, ancestors));
+    let left_at = newer.filter_map(|newer| newer.leaves(followed));
+    let others = present.iter().rev().filter(|other| **other != followed);
+    let mut plan = Plan {
+        timeline: followed,
+        is_timeline_asked: timeline.is_some(),
+        lineage: latest::lineage_of(followed, latest.as_ref(), histories),
+        other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
+        latest,
+        branches: branches(&present, histories),
+        misplaced: histories.misplaced().copied().collect(),
+        branch_point: left_at.max(),
+        files: placed.files,
+        other_files: each_backup_once(placed.others),
+        problems: placed.problems,
+        laid_away: placed.laid_away,
+        notes: placed.notes,
+        begin: placed.begin,
+        data_directory: found.data_directory.clone(),
+        backups: found.backups.clone(),
+        ..Plan::new(placed.geometry)
+    };
+    plan.wrong_lineages = plan.wrong_lineages(histories);
+    let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
+    let without_history = without_history(&present, histories, is_servers);
+    plan.problems.extend(without_history.into_iter().map(missing_history));
+    plan.problems.extend(latest::contradicting(&present, histories));
+    plan.problems.extend(impostors);
+    plan.check_backups();
+    plan.problems.extend(plan.left_by_latest());
+    plan.notes.extend(plan.without_segments(&present, histories));
+    plan.notes.extend(plan.misplaced.iter().map(misplaced_note));
+    plan.notes.extend(histories.passed_over().map(ToString::to_string));
+    aside.tell(&mut plan);
+    plan.check_first_pages();
+    plan.choose();
+    plan.name_others();
+    plan.notes.extend(plan.resembling());
+    Ok(plan)
+}
+
+fn misplaced_note(misplaced: &Misplaced) -> String {
+    let Misplaced { history, timeline, told, begins } = *misplaced;
+    format!(
+        "{}: timeline {timeline} begins at {begins}, not at {told}: a server restores the same, but for a \
+         backup with its checkpoint, or a transaction that stays prepared, between the two",
+        history::name_of(history)
+    )
+}
+
+fn missing_history(timeline: u32) -> Problem {
+    let name = history::name_of(timeline);
+    let expected = format!("the history of timeline {timeline}, beside segments of an older one");
+    Problem::of_file(ProblemKind::MissingHistory, &name, expected, "no such file".to_owned())
+}
+
+impl Plan {
+    /// A plan of nothing yet.
+    pub fn new(geometry: Geometry) -> Plan {
+        Plan {
+            geometry,
+            files: BTreeMap::new(),
+            segments: Vec::new(),
+            timeline: 0,
+            is_timeline_asked: false,
+            lineage: Lineage::default(),
+            timelines: Vec::new(),
+            other_lineages: Vec::new(),
+            latest: None,
+            end_in_hole: None,
+            branches: Vec::new(),
+            misplaced: Vec::new(),
+            wrong_lineages: BTreeMap::new(),
+            branch_point: None,
+            other_files: Vec::new(),
+            duplicate_bytes: 0,
+            problems: Vec::new(),
+            laid_away: Vec::new(),
+            notes: Vec::new(),
+            begin: None,
+            data_directory: None,
+            backups: Vec::new(),
+            removed_backups: Vec::new(),
+            has_begun_backup: false,
+            accepted_gaps: Vec::new(),
+        }
+    }
+
+    /// Takes the best file of each segment of the history that is followed.
+    pub fn choose(&mut self) {
+        let ours = self.files.iter().filter(|(key, _)| self.follows(key));
+        let ours = ours.filter_map(|(_, files)| files.first());
+        // There may be very many: no room is kept for more, nor for sorting. Each number is there once.
+        let mut segments = Vec::with_capacity(ours.clone().count());
+        segments.extend(ours.cloned());
+        segments.sort_unstable_by_key(|segment| segment.number);
+        let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).collect();
+        self.timelines = timelines.into_iter().collect();
+        self.segments = segments;
+    }
+
+    /// Whether some of the files were only listed.
+    pub fn is_presumed(&self) -> bool {
+        let is_presumed = |segment: &Segment| {
+            matches!(segment.source, Source::Listed(_)) && segment.first_page.is_ok()
+        };
+        self.segments.iter().any(is_presumed)
+    }
+
+    /// Whether a segment is part of the history that is followed.
+    fn follows(&self, (timeline, number): &Key) -> bool {
+        self.lineage.of_file(*number, self.geometry.segment_bytes) == *timeline
+    }
+
+    /// Whether there is only a `.partial` of a segment, which nobody fetches, since a newer timeline has all
+    /// of it: where that one begins, and what the older one would have gone on with.
+    pub fn is_replaced_partial(&self, key: &Key) -> bool {
+        let (timeline, number) = *key;
+        let is_whole = |timeline| {
+            let files = self.files.get(&(timeline, number));
+            files.is_some_and(|files| files.iter().any(Segment::claims_whole_segment))
+        };
+        let others = self.other_lineages.iter().chain([&self.lineage]).map(Lineage::timeline);
+        !is_whole(timeline) && others.filter(|other| *other > timeline).any(is_whole)
+    }
+
+    /// Names the segments of other histories.
+    fn name_others(&mut self) {
+        let others = self.files.iter().filter(|(key, _)| !self.follows(key));
+        let names: Vec<String> = others.flat_map(|(_, files)| files).map(Segment::file).collect();
+        self.other_files.extend(names);
+        self.other_files.sort();
+    }
+
+    /// Takes note of segments that may be missing.
+    ///
+    /// # Errors
+    ///
+    /// When a gap does not begin or end where a segment does.
+    pub fn accept(&mut self, gaps: &[Range<Lsn>]) -> Result<(), InputError> {
+        check_bounds(gaps, self.geometry.segment_bytes)?;
+        self.accepted_gaps = gaps.to_vec();
+        self.leave_out_partial();
+        Ok(())
+    }
+
+    /// Leaves out what lies in an accepted gap and stands in for no segment, a left-over `.partial`: the
+    /// segment is missing with it as without it.
+    fn leave_out_partial(&mut self) {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let is_whole = |files: &Vec<Segment>| files.iter().any(Segment::claims_whole_segment);
+        // The newest whole segment of each timeline.
+        let whole = self.files.iter().filter(|(_, files)| is_whole(files));
+        let newest: BTreeMap<u32, u64> = whole.map(|(key, _)| *key).collect();
+        let goes_on = |timeline: u32, number: u64| {
+            newest.iter().any(|(later, newest)| {
+                let descends = |lineage: &Lineage| lineage.has(timeline);
+                let is_of_it = *later == timeline || self.lineage_of(*later).is_some_and(descends);
+                *newest > number && is_of_it
+            })
+        };
+        let is_left_over = |((timeline, number), files): &(&Key, &Vec<Segment>)| {
+            let start = Lsn(number.saturating_mul(bytes));
+            self.accepted_gaps.iter().any(|gap| gap.contains(&start))
+                && files.iter().all(|file| file.named && !file.claims_whole_segment())
+                && goes_on(*timeline, *number)
+        };
+        let left_over = self.files.iter().filter(is_left_over);
+        let left_over: BTreeSet<Key> = left_over.map(|(key, _)| *key).collect();
+        self.segments.retain(|segment| !left_over.contains(&(segment.timeline, segment.number)));
+        for key in left_over {
+            let files = self.files.remove(&key).into_iter().flatten();
+            self.other_files.extend(files.map(|file| file.file()));
+        }
+        self.other_files.sort();
+    }
+
+    /// Leaves only what the range needs.
+    pub fn clip(&mut self, range: &Range<Lsn>) -> Result<(), InputError> {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let Range { start: first, end: last } = self.bounds();
+        let path = self.segments.first().map(|s| s.source.path().to_owned()).unwrap_or_default();
+        let inside =
+            |number: u64| number * bytes < range.end.0 && (number + 1) * bytes > range.start.0;
+        self.end_in_hole = self.segments.windows(2).find_map(|pair| match pair {
+            [a, b]
+                if inside(a.number)
+                    && !inside(b.number)
+                    && (a.number + 1) * bytes < range.end.0 =>
+            {
+                Some(Lsn((a.number + 1) * bytes)..Lsn(b.number * bytes))
+            }
+            _ => None,
+        });
+        self.segments.retain(|segment| inside(segment.number));
+        self.files.retain(|(_, number), _| inside(*number));
+        self.problems.retain(|problem| {
+            let name = SegmentName::leading(&problem.segment);
+            let number = name.and_then(|name| name.number(self.geometry.segment_bytes));
+            number.is_none_or(inside)
+        });
+        if self.segments.is_empty() {
+            return Err(InputError::Range { path, first, last });
+        }
+        Ok(())
+    }
+
+    /// The history of a timeline of which there are segments.
+    pub fn lineage_of(&self, timeline: u32) -> Option<&Lineage> {
+        let mut all = self.other_lineages.iter().chain([&self.lineage]);
+        all.find(|lineage| lineage.timeline() == timeline)
+    }
+
+    /// From the first byte of the first segment to the end of the last one.
+    pub fn bounds(&self) -> Range<Lsn> {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let first = self.segments.first().map_or(0, |s| s.number * bytes);
+        let last = self.segments.last().map_or(0, |s| (s.number + 1) * bytes);
+        Lsn(first)..Lsn(last)
+    }
+
+    /// The name of the segment in which `lsn` lies.
+    pub fn segment_name(&self, lsn: Lsn) -> String {
+        self.chain().segment_name(lsn)
+    }
+
+    /// The segments that are read, with their history.
+    pub fn chain(&self) -> Chain<'_> {
+        Chain {
+            geometry: &self.geometry,
+            segments: &self.segments,
+            lineage: &self.lineage,
+            accepted_gaps: &self.accepted_gaps,
+        }
+    }
+
+    /// What the input is taken for: the directory of the last segment decides.
+    pub fn taken_for(&self) -> InputKind {
+        let named = self.segments.iter().rfind(|segment| segment.named);
+        let last = named.or(self.segments.last());
+        last.map_or(InputKind::Copy, |segment| segment.taken_for)
+    }
+
+    /// The release that wrote the WAL.
+    pub fn version(&self) -> &'static Version {
+        self.geometry.version
+    }
+}
+
+/// Names of files, of which histories of base backups are given with each set of segments that they are
+/// beside: the same one is one file.
+fn each_backup_once(mut files: Vec<String>) -> Vec<String> {
+    files.sort();
+    files.dedup_by(|file, before| file == before && backup_start(file).is_some());
+    files
+}
+
+/// Checks that gaps begin and end where segments do.
+///
+/// # Errors
+///
+/// When one does not; the nearest place that is one is named.
+pub fn check_bounds(gaps: &[Range<Lsn>], segment_bytes: u32) -> Result<(), InputError> {
+    let bytes = u64::from(segment_bytes);
+    let mut bounds = gaps.iter().flat_map(|gap| [gap.start, gap.end]);
+    let Some(wrong) = bounds.find(|bound| !bound.0.is_multiple_of(bytes)) else { return Ok(()) };
+    let below = wrong.0 / bytes * bytes;
+    let is_nearer = wrong.0 - below >= bytes / 2;
+    let nearest = below.checked_add(bytes).filter(|_| is_nearer).unwrap_or(below);
+    let reason = format!(
+        "an accepted gap begins and ends where segments of {bytes} bytes do: found {wrong}, expected the \
+         nearest, {}",
+        Lsn(nearest)
+    );
+    Err(InputError::Apart { reason })
+}
+
+/// Segments of one history, some of which may be missing.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'p> {
+    /// Release, cluster and sizes.
+    pub geometry: &'p Geometry,
+    /// Ascending by number, each number once.
+    pub segments: &'p [Segment],
+    /// The history.
+    pub lineage: &'p Lineage,
+    /// Segments that may be missing.
+    pub accepted_gaps: &'p [Range<Lsn>],
+}
+
+impl<'p> Chain<'p> {
+    /// Where a segment begins and ends.
+    pub fn span(&self, segment: &Segment) -> Range<Lsn> {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        Lsn(segment.number * bytes)..Lsn((segment.number + 1) * bytes)
+    }
+
+    /// The segment in which `lsn` lies.
+    pub fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
+        let number = lsn.0 / u64::from(self.geometry.segment_bytes);
+        let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
+        index.ok().and_then(|index| self.segments.get(index))
+    }
+
+    /// The name of the segment in which `lsn` lies, whether it is there or not.
+    pub fn segment_name(&self, lsn: Lsn) -> String {
+        let bytes = self.geometry.segment_bytes;
+        let number = lsn.0 / u64::from(bytes);
+        let timeline = match self.segment_at(lsn) {
+            Some(segment) => segment.timeline,
+            None => self.lineage.of_file(number, bytes),
+        };
+        SegmentName::new(timeline, number, bytes).to_string()
+    }
+}

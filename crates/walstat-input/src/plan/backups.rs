@@ -1,0 +1,67 @@
+//! Base backups whose histories (`.backup`) lie beside the segments.
+
+use super::Plan;
+use crate::input_kind::InputKind;
+use crate::names::backup_start;
+use crate::problem::{Problem, ProblemKind, none_of};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use walstat_format::lsn::Lsn;
+use walstat_format::segment::SegmentName;
+
+impl Plan {
+    /// Looks for the segments with which base backups begin, as the archive's backup histories name
+    /// them. What is older than all others was removed together with its backup; the history stays
+    /// (`pg_archivecleanup` before 17). But a history is archived after its segment.
+    pub(super) fn check_backups(&mut self) {
+        let bytes = self.geometry.segment_bytes;
+        // Of each timeline, the first missing segment that was not told yet.
+        let mut missing_from: BTreeMap<u32, u64> = BTreeMap::new();
+        for other in &self.other_files {
+            let Some(name) = backup_start(other) else { continue };
+            let Some(number) = name.number(bytes) else { continue };
+            let of_timeline = || {
+                let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
+                self.files.range(range).map(|((_, number), files)| (*number, files))
+            };
+            let is_servers = of_timeline().flat_map(|(_, files)| files);
+            if is_servers.clone().any(|file| file.taken_for == InputKind::PgWal) {
+                continue;
+            }
+            let (first, last) = (of_timeline().next(), of_timeline().next_back());
+            match (first, last) {
+                (Some((first, _)), _) if number < first => self.removed_backups.push(other.clone()),
+                (_, Some((last, _))) if number <= last => self.has_begun_backup = true,
+                // Of all of its timeline nothing is left, and a newer one goes on.
+                (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
+                    self.removed_backups.push(other.clone());
+                }
+                _ => {
+                    let after = || last.map_or(number, |(last, _)| last + 1);
+                    let begin = missing_from.entry(name.timeline).or_insert_with(after);
+                    if *begin <= number {
+                        let missing = *begin..number + 1;
+                        self.problems.push(missing_start(other, name, missing, bytes));
+                        *begin = number + 1;
+                    }
+                }
+            }
+        }
+        self.notes.extend(self.removed_backups.iter().map(|file| removed_backup(file)));
+    }
+}
+
+/// The note of a base backup that was removed with its WAL.
+fn removed_backup(file: &str) -> String {
+    format!("{file}: the WAL of this backup is not there any more")
+}
+
+/// The segment that a base backup begins in and that is not there, with those before it that are not.
+fn missing_start(file: &str, start: SegmentName, missing: Range<u64>, bytes: u32) -> Problem {
+    let first = SegmentName::new(start.timeline, missing.start, bytes).to_string();
+    let expected = format!("segment {start}, in which the backup of {file} begins");
+    let found = none_of(missing.end - missing.start, &start.to_string());
+    let problem = Problem::of_file(ProblemKind::MissingSegment, &first, expected, found);
+    let begin = Lsn(missing.start.saturating_mul(u64::from(bytes)));
+    Problem { lsn: Some(begin), ..problem }
+}

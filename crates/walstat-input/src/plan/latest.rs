@@ -1,0 +1,216 @@
+//! The latest timeline, which a server follows unless told otherwise, where there are no segments of it.
+
+use super::{Key, Plan};
+use crate::history::{self, Histories};
+use crate::input_kind::InputKind;
+use crate::names::{FileName, Standing};
+use crate::placing::Placed;
+use crate::problem::{Problem, ProblemKind};
+use crate::segment::Segment;
+use crate::timeline::Lineage;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The histories without those that no server gets and that lead to no segment: it restores as if they were
+/// not there. So what was found to be wrong with them is a note.
+pub(super) fn without_unfetched(
+    placed: &mut Placed,
+    present: &BTreeSet<u32>,
+    histories: &Histories,
+) -> Histories {
+    let newest = present.last().copied().unwrap_or(u32::MAX);
+    let (all, mut histories) = (histories, histories.clone());
+    let mut unfetched = BTreeSet::new();
+    placed.problems.retain(|problem| {
+        let Problem { kind, segment, found, .. } = problem;
+        let timeline = history::timeline_of(segment).filter(|timeline| *timeline > newest);
+        let is_missing = *kind == ProblemKind::MissingHistory;
+        let Some(timeline) = timeline.filter(|_| is_missing) else { return true };
+        if all.is_beside_others(timeline, problem) {
+            return false;
+        }
+        histories.leave_out(timeline);
+        unfetched.insert(timeline);
+        placed.notes.push(format!(
+            "{segment}: {found}: no restore_command gets it, and there is no segment of timeline {timeline}: \
+             a server restores as if there were none"
+        ));
+        false
+    });
+    // Nobody comes to know what is in them.
+    placed.problems.retain(|problem| {
+        broken_history(problem).is_none_or(|timeline| !unfetched.contains(&timeline))
+    });
+    without_unsearched(placed, first_missing(newest, &histories), &mut histories);
+    histories
+}
+
+/// The timelines without newest ones of which there are only `.partial`s, which no `restore_command` gets,
+/// where a server finds whole files of older ones in their place, and replays these to the end. Not the one
+/// that is `asked` for.
+pub(super) fn without_partials_alone(
+    placed: &mut Placed,
+    mut present: BTreeSet<u32>,
+    histories: &Histories,
+    asked: Option<u32>,
+) -> BTreeSet<u32> {
+    while let Some(newest) = present.last().copied().filter(|newest| asked != Some(*newest)) {
+        let Some((partial, read)) = read_in_its_place(newest, &placed.files, histories) else {
+            break;
+        };
+        placed.notes.push(format!(
+            "{partial}: no restore_command gets it, and there is no other segment of timeline {newest}: a \
+             server reads {read} in its place, to its end"
+        ));
+        present.remove(&newest);
+    }
+    present
+}
+
+/// The first `.partial` of a timeline, and the whole file that a server gets in its place, if nothing else is
+/// there of the timeline.
+fn read_in_its_place(
+    timeline: u32,
+    files: &BTreeMap<Key, Vec<Segment>>,
+    histories: &Histories,
+) -> Option<(String, String)> {
+    let mut own = files.range((timeline, 0)..=(timeline, u64::MAX));
+    let (&(_, number), first) = own.clone().next()?;
+    let is_partial =
+        |file: &Segment| file.standing == Standing::Partial && file.taken_for != InputKind::PgWal;
+    let are_partial = own.all(|(_, files)| files.iter().all(is_partial));
+    let ancestors = histories.ancestors(timeline).filter(|_| are_partial)?;
+    let mut older = ancestors.iter().rev().filter_map(|it| files.get(&(it.timeline, number)));
+    let read = older.find_map(|files| files.iter().find(|file| file.is_asked_for()))?;
+    Some((first.first()?.file(), read.file()))
+}
+
+/// Leaves out histories in which something is wrong, after one that is `missing` and that the search for the
+/// latest timeline ends at: no server reads them. So what is wrong is a note.
+fn without_unsearched(placed: &mut Placed, missing: Option<u32>, histories: &mut Histories) {
+    let Some(missing) = missing else { return };
+    placed.problems.retain(|problem| {
+        let timeline = broken_history(problem).filter(|timeline| *timeline > missing);
+        let Some(timeline) = timeline else { return true };
+        histories.leave_out(timeline);
+        let Problem { segment, found, .. } = problem;
+        placed.notes.push(format!(
+            "{segment}: found {found}: a restore to the latest timeline does not look for it without {}",
+            history::name_of(missing)
+        ));
+        false
+    });
+}
+
+/// The timeline of the history that a problem is of, if it is there and something is wrong with it.
+fn broken_history(problem: &Problem) -> Option<u32> {
+    match FileName::parse(&problem.segment) {
+        FileName::History(timeline) if problem.kind == ProblemKind::History => Some(timeline),
+        _ => None,
+    }
+}
+
+/// The first timeline after the newest one with segments that has no history: a server looks for them one by
+/// one (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
+fn first_missing(newest: u32, histories: &Histories) -> Option<u32> {
+    (newest..u32::MAX).map(|before| before + 1).find(|it| !histories.is_got(*it))
+}
+
+/// Problems of histories that do not begin with that of the timeline they leave, as far as a search for the
+/// latest timeline comes.
+pub(super) fn contradicting(present: &BTreeSet<u32>, histories: &Histories) -> Vec<Problem> {
+    let newest = present.last().copied().unwrap_or(u32::MAX);
+    let missing = first_missing(newest, histories);
+    let is_read = |timeline: u32| missing.is_none_or(|missing| timeline < missing);
+    let pairs = histories.contradicting().into_iter();
+    let pairs = pairs.filter(|(timeline, _)| is_read(*timeline));
+    pairs.map(|(timeline, parent)| history::contradiction(timeline, parent)).collect()
+}
+
+/// The lineage of the timeline that is followed: by its own history, or by that of the `latest`, where only
+/// that one can be read.
+pub(super) fn lineage_of(
+    followed: u32,
+    latest: Option<&Lineage>,
+    histories: &Histories,
+) -> Lineage {
+    let of_latest = latest.and_then(|latest| latest.until(followed));
+    let of_latest = of_latest.filter(|_| histories.ancestors(followed).is_none());
+    of_latest.unwrap_or_else(|| Lineage::of(followed, histories))
+}
+
+impl Plan {
+    /// The timeline whose history a server reads: the one that is followed, or the latest, where that goes on
+    /// from it.
+    pub fn history_read(&self) -> u32 {
+        let latest = self.latest.as_ref().filter(|latest| latest.has(self.timeline));
+        latest.map_or(self.timeline, Lineage::timeline)
+    }
+
+    /// What the histories say that a server may read, where something else was taken in their place.
+    pub(super) fn wrong_lineages(&self, histories: &Histories) -> BTreeMap<u32, Lineage> {
+        let read = self.history_read();
+        let before = self.lineage.spans().map(|(timeline, _)| timeline);
+        let wrong = |timeline: u32| {
+            let empty = timeline != read && histories.is_empty(timeline);
+            let empty = empty.then(|| Lineage::from_ancestors(timeline, &[]));
+            Some((timeline, Lineage::that_is_wrong(timeline, histories).or(empty)?))
+        };
+        before.chain([read]).filter_map(wrong).collect()
+    }
+
+    /// What that history says, if something else was taken in its place.
+    pub fn wrong_lineage(&self) -> Option<&Lineage> {
+        self.wrong_lineages.get(&self.history_read())
+    }
+
+    /// The problem that a restore to the latest timeline leaves the one that is followed: by a history
+    /// without segments, which tells of no WAL to go on with.
+    pub(super) fn left_by_latest(&self) -> Option<Problem> {
+        let latest = self.latest.as_ref().filter(|latest| !latest.has(self.timeline))?;
+        let mut files = self.files.values().flatten();
+        if files.any(|file| file.taken_for == InputKind::PgWal) {
+            return None;
+        }
+        let (timeline, leaves) = (latest.timeline(), latest.begin());
+        let parent = latest.parent()?;
+        let expected = format!(
+            "segments of timeline {timeline}, or that it goes on from timeline {}, the newest of all \
+             segments",
+            self.timeline
+        );
+        // Segments of the timeline that it leaves are read on, also behind that place (`XLogFileReadAnyTLI`).
+        let next = leaves.0 / u64::from(self.geometry.segment_bytes);
+        let goes = if self.files.contains_key(&(parent, next)) { "go on with" } else { "end" };
+        let found = format!(
+            "no segment of it; it leaves timeline {parent} at {leaves}, where a restore to the latest \
+             timeline would {goes}"
+        );
+        let name = history::name_of(timeline);
+        Some(Problem::of_file(ProblemKind::History, &name, expected, found))
+    }
+
+    /// Notes about histories of timelines newer than all segments: the latest timeline is one of them.
+    pub(super) fn without_segments(
+        &self,
+        present: &BTreeSet<u32>,
+        histories: &Histories,
+    ) -> Vec<String> {
+        let newest = present.last().copied().unwrap_or(u32::MAX);
+        let newer = histories.all().map(|(timeline, _)| timeline).filter(|newer| *newer > newest);
+        let missing = first_missing(newest, histories);
+        let note = |timeline| {
+            let name = history::name_of(timeline);
+            match missing.filter(|missing| *missing < timeline) {
+                None => format!(
+                    "{name}: no segment of timeline {timeline}, which a restore to the latest one follows"
+                ),
+                Some(missing) => format!(
+                    "{name}: no segment of timeline {timeline}, and a restore to the latest one does not \
+                     look for it without {}",
+                    history::name_of(missing)
+                ),
+            }
+        };
+        newer.map(note).collect()
+    }
+}

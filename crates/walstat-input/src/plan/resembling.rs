@@ -1,0 +1,76 @@
+//! Files whose names resemble those of segments: cut off, with digits too many, or a server's own notes
+//! (`archive_status`) in an archive. None is a segment, and no `restore_command` asks for them.
+
+use super::Plan;
+use crate::input_kind::InputKind;
+use walstat_format::segment::{NAME_DIGITS, SegmentName};
+
+/// A name with fewer digits than that is no segment's that was cut: timeline and half of the number.
+const CUT_DIGITS_MIN: usize = 16;
+
+impl Plan {
+    /// Notes of them: of names that are cut or too long, and of marks of segments newer than all.
+    pub(super) fn resembling(&self) -> Vec<String> {
+        let name = |of: &[String], what: &str| Some(format!("{}: {what}", first_of(of)?));
+        let those = |is: &dyn Fn(&str) -> bool| -> Vec<String> {
+            self.other_files.iter().filter(|file| is(file)).cloned().collect()
+        };
+        let digits = those(&has_wrong_digits);
+        let marks = those(&|file| self.is_mark_of_newer(file));
+        let of_digits = name(&digits, "not read: a segment's name has 24 digits");
+        let of_marks = name(
+            &marks,
+            "not read: so a server marks in archive_status what is to be archived; the segment is not there",
+        );
+        of_digits.into_iter().chain(of_marks).collect()
+    }
+
+    /// Whether a file in an archive has the name by which a server marks a segment newer than all.
+    fn is_mark_of_newer(&self, file: &str) -> bool {
+        let Some((segment, "ready" | "done")) = file.rsplit_once('.') else { return false };
+        let number =
+            SegmentName::parse(segment).and_then(|name| name.number(self.geometry.segment_bytes));
+        let newest = self.files.keys().map(|(_, number)| *number).max();
+        let mut files = self.files.values().flatten();
+        number > newest && files.all(|file| file.taken_for == InputKind::Archive)
+    }
+}
+
+/// The first of these files, and how many more there are.
+pub(super) fn first_of(files: &[String]) -> Option<String> {
+    match files {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
+    }
+}
+
+/// Whether a name is that of a segment with too few digits or too many, whatever suffix follows.
+fn has_wrong_digits(file: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    let digits = file.bytes().take_while(|byte| is_digit(*byte)).count();
+    let is_ended = matches!(file.as_bytes().get(digits), None | Some(b'.'));
+    is_ended && digits >= CUT_DIGITS_MIN && digits != NAME_DIGITS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_wrong_length_are_told_apart() {
+        for name in
+            ["0000000100000000000000", "0000000100000000000000071", "00000001000000000000000.gz"]
+        {
+            assert!(has_wrong_digits(name), "{name}");
+        }
+        for name in [
+            "000000010000000000000007",
+            "00000002.history",
+            "000000010000000000000007.bak",
+            "12345678",
+        ] {
+            assert!(!has_wrong_digits(name), "{name}");
+        }
+    }
+}
