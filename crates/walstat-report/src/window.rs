@@ -134,12 +134,23 @@ pub fn none_usable(wal: &Wal<'_>, labels: &[ToldLabel]) -> Option<Check> {
     Some(check(Verdict::Fail, text))
 }
 
+/// Whether a backup's history names a checkpoint where sound WAL of its timeline has none: it is the history
+/// that is damaged, which no server reads.
+fn is_contradicted(label: &Label, wal: &Wal<'_>) -> bool {
+    let Label { checkpoint, timeline, stop, .. } = *label;
+    stop.is_some()
+        && wal.problems.is_empty()
+        && wal.plan.lineage.of_page(checkpoint) == timeline
+        && (wal.plan.bounds().start..wal.end.lsn).contains(&checkpoint)
+        && wal.backups.checkpoint_at(checkpoint).is_err()
+}
+
 /// All backups that files or the WAL itself tell of, by where they begin.
 fn backups(wal: &Wal<'_>, labels: &[ToldLabel]) -> Vec<(Judged, BackupRow)> {
     // One that is taken from a standby begins at the checkpoint from which the standby would start, where one
     // of the primary may begin, too; and timelines have the same places.
     let mut told: BTreeMap<(Lsn, bool, u32), Option<&ToldLabel>> = BTreeMap::new();
-    for label in labels {
+    for label in labels.iter().filter(|told| !is_contradicted(&told.found.label, wal)) {
         let Label { start, from_standby, timeline, .. } = label.found.label;
         let known = told.entry((start, from_standby, timeline)).or_default();
         // A history says where the backup ended, which its label does not.

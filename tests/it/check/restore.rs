@@ -186,7 +186,10 @@ fn the_segments_in_which_a_backup_ends_are_missing_where_they_are_not_there() {
             .expect("a file copied");
     }
     let text = fs::read_to_string(history()).expect("the history file");
-    let later = text.replace("STOP WAL LOCATION: 0/8001", "STOP WAL LOCATION: 0/9001");
+    let later = text.replace(
+        "STOP WAL LOCATION: 0/800100 (file 000000010000000000000008)",
+        "STOP WAL LOCATION: 0/900100 (file 000000010000000000000009)",
+    );
     assert_ne!(text, later);
     let path = directory.path().join(history().file_name().expect("a name"));
     fs::write(&path, text).expect("a file");
@@ -232,15 +235,29 @@ fn another_timeline_or_redo_point_is_another_backup() {
             "START WAL LOCATION: 0/800000",
             "begins at 0/00800028, the backup's label says 0/00800000",
         ),
-        (
-            "STOP WAL LOCATION: 0/800100",
-            "STOP WAL LOCATION: 0/F00000",
-            "consistent from 0/00F00000 on, but the WAL is good to 0/00B00000",
-        ),
     ] {
         let ran = restore(&archive, &changed(&directory, from, to)).exits(1);
         assert!(sentence(&ran).contains(words), "{}", sentence(&ran));
     }
+}
+
+/// A server reads no history of a backup, and the WAL says where this one ends.
+#[test]
+fn where_a_backup_ends_is_what_the_wal_says() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = changed(&directory, "STOP WAL LOCATION: 0/800100", "STOP WAL LOCATION: 0/F00000");
+    let ran = restore(&[backup().join("archive")], &path).exits(0);
+    assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{}", sentence(&ran));
+}
+
+/// The full backup that is made of an incremental one begins where that does.
+#[test]
+fn the_history_of_an_incremental_backup_tells_what_wal_it_needs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let lines = "INCREMENTAL FROM LSN: 0/600028\nINCREMENTAL FROM TLI: 1\n";
+    let path = changed(&directory, "STOP TIMELINE: 1\n", &format!("STOP TIMELINE: 1\n{lines}"));
+    let ran = restore(&[backup().join("archive")], &path).exits(0);
+    assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{}", sentence(&ran));
 }
 
 /// `sscanf` takes more than what a server writes.

@@ -474,13 +474,21 @@ fn a_backup_whose_wal_is_not_there_is_said() {
         let mut command = command(&["check", "-f", format]);
         let ran = finish(command.arg(directory.path()).env_remove("GITHUB_STEP_SUMMARY"));
         let ran = ran.exits(code);
-        assert!(ran.stdout.contains("no backup can be restored"), "{format}: {}", ran.stdout);
+        assert!(
+            ran.stdout.contains("no base backup that the archive names can be restored"),
+            "{format}: {}",
+            ran.stdout
+        );
     }
     let both = archive(&[three(), vec![history(old), history(NAMES[1])]].concat());
     is_noted("a later one is whole", both.path(), &noted);
     // Whoever asks about one is told of that one.
     let ran = check(&["--from", "0/00900028"], directory.path()).exits(0);
-    assert!(!ran.stdout.contains("no backup can be restored"), "{}", ran.stdout);
+    assert!(
+        !ran.stdout.contains("no base backup that the archive names can be restored"),
+        "{}",
+        ran.stdout
+    );
 }
 
 /// A data directory with some segments, of which the `pg_control` says that replay begins in 08; their names.

@@ -30,7 +30,7 @@ fn commit_prepared(xid: u32) -> Rec {
 }
 
 /// Begins a backup that ends at once; where it begins.
-fn back_up(wal: &mut Wal) -> Lsn {
+pub(super) fn back_up(wal: &mut Wal) -> Lsn {
     let start = wal.next();
     let mut end = Rec { xid: 0, ..Rec::new(XLOG, 0x50, 8) };
     end.main.copy_from_slice(&start.0.to_le_bytes());
@@ -163,7 +163,7 @@ fn a_hot_standby_ends_at_a_shutdown_checkpoint() {
 }
 
 /// What `check` says of a restore from an LSN, and the exit code.
-fn restored(directory: &Path, start: Lsn, words: &[&str]) -> (Option<i32>, String) {
+pub(super) fn restored(directory: &Path, start: Lsn, words: &[&str]) -> (Option<i32>, String) {
     let mut call = command(&["check", "-f", "json", "--as", "archive", "--from"]);
     let ran = finish(call.arg(start.to_string()).args(words).arg(directory));
     (ran.code, super::restore(&ran))
@@ -499,6 +499,32 @@ fn a_broken_older_history_ends_a_hot_standby_that_reads_a_state() {
         let is_ended = told.contains("again it reads 00000002.history");
         assert_eq!((code, is_ended), (Some(4), is_prepared), "{told}");
     }
+}
+
+/// So it does at the checkpoint with which the older timeline was shut down, before it was left.
+#[test]
+fn a_broken_older_history_ends_a_hot_standby_where_its_timeline_was_shut_down() {
+    let mut wal = timeline_1(1, true);
+    let start = back_up(&mut wal);
+    wal.add(&prepare(701));
+    wal.leave_in_segment(0);
+    let mut second = wal.clone();
+    second.form.timeline = 2;
+    second.add(&end_of_recovery(2, 1));
+    write(&mut second, 30);
+    let mut shutdown = Rec::begins(2, 2);
+    shutdown.main[..8].copy_from_slice(&second.next().0.to_le_bytes());
+    let at = second.add(&shutdown);
+    let directory = archive(&wal, &second);
+    store(&promoted(&second, 2, 3), second.at(), directory.path());
+    history(directory.path(), 3, &[(1, wal.at()), (2, second.at())]);
+    let (code, told) = restored(directory.path(), start, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    fs::write(directory.path().join("00000002.history"), "garbage").expect("a history");
+    let (code, told) = restored(directory.path(), start, &[]);
+    let is_it =
+        told.contains(&format!("redo of the shutdown checkpoint at {at} ends a hot standby"));
+    assert_eq!((code, is_it), (Some(4), true), "{told}");
 }
 
 /// To a server, all there ever was is of the timeline whose history is empty: it finds what was prepared

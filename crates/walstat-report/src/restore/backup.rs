@@ -36,6 +36,7 @@ impl Backup {
         ToRestore {
             timeline: self.label.as_ref().map(|label| label.timeline),
             cluster: self.control.as_ref().map(|control| control.system_identifier),
+            segment_bytes: self.control.as_ref().map(|control| control.wal_segment_bytes),
         }
     }
 

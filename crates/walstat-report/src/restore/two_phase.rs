@@ -128,32 +128,35 @@ pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String
 fn broken_history(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
     let plan = wal.plan;
     plan.version().recovery.reads_prepared.then_some(())?;
-    let begins = plan.lineage.spans().map(|(_, span)| span.start).filter(|begin| *begin > start);
-    begins.into_iter().find_map(|begin| {
-        let lsn = plan.geometry.first_byte(begin);
-        let is_shutdown = wal.backups.checkpoint_at(lsn).is_ok_and(|it| it.redo == lsn);
-        let standing = wal.reach.before(lsn)?.standing;
-        let prepared = standing.prepared;
-        let prepared = prepared.filter(|prepared| is_shutdown && prepared.lsn >= start)?;
-        let left = plan.lineage.of_page(Lsn(begin.0 - 1));
-        let wrong = plan.wrong_lineages.get(&left);
+    let older = plan.lineage.spans().filter(|(timeline, _)| *timeline != plan.timeline);
+    older.into_iter().find_map(|(timeline, span)| {
+        let wrong = plan.wrong_lineages.get(&timeline);
         let is_it = |problem: &&Problem| {
             problem.kind == ProblemKind::History
                 && (problem.lsn.is_none() || wrong.is_some())
-                && history::timeline_of(&problem.segment) == Some(left)
+                && history::timeline_of(&problem.segment) == Some(timeline)
         };
         let Problem { segment, found, .. } = wal.problems.iter().find(is_it)?;
+        // The first record of a timeline is read on the one before.
+        let [begin, end] = [span.start, span.end].map(|it| plan.geometry.first_byte(it));
+        let read = wal.backups.shutdown_checkpoints();
+        let mut read = read.filter(|lsn| *lsn > begin.max(start) && *lsn <= end);
+        let (lsn, standing) = read.find_map(|lsn| {
+            let standing = wal.reach.before(lsn)?.standing;
+            standing.prepared.filter(|prepared| prepared.lsn >= start).map(|_| (lsn, standing))
+        })?;
         let what = match wrong {
             None => format!("in which {found}"),
             Some(wrong) => {
-                let Lost { wanted, found, .. } = lost_by(plan, wrong, left, start, &standing)?;
+                let Lost { wanted, found, .. } =
+                    lost_by(plan, wrong, timeline, start, &standing)?;
                 format!("by which it is in pg_wal/{wanted}, where restore_command has put {found} only")
             }
         };
         let told = format!(
             "redo of the shutdown checkpoint at {lsn} ends a hot standby with FATAL: to read the state of \
              transaction {} again it reads {segment}, {what}; hot_standby = off gets past it",
-            prepared.xid
+            standing.prepared?.xid
         );
         Some((lsn, told))
     })
