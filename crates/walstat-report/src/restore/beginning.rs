@@ -24,7 +24,7 @@ fn usable(backup: &Backup) -> Result<(), String> {
     if let Some(what) = &backup.is_broken {
         return Err(format!("not restorable: the backup's pg_control: {what}"));
     }
-    // A history tells of the WAL that a backup needs: the full one that is made of it begins in the same place.
+    // A history tells of the WAL that is needed: the full backup that is made of it begins in the same place.
     if backup.label.is_some_and(|label| label.is_incremental && label.stop.is_none()) {
         let text = "not restorable: an incremental backup, of which pg_combinebackup makes a full one with \
                     those before it";
