@@ -3,30 +3,30 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`discover`](discover) | which files at the paths may be segments |
-//! | [`names`](names), `suffixes` | what a file's name says, and its suffix |
-//! | [`piece`](piece) | what is known of one file |
-//! | [`known_files`](known_files), [`stamp`](stamp) | the same from before, if it still holds |
-//! | [`recognise`](recognise), [`probe`](probe) | what a file holds, by its first bytes |
-//! | [`codec`](codec), `unpacking` | compressions, and which of their tools unpacks a file |
-//! | [`tar`](tar), [`stream`](stream) | tars and pipes |
-//! | [`input_kind`](input_kind) | whether a directory is an archive, `pg_wal` or a copy |
+//! | [`discover`] | which files at the paths may be segments |
+//! | [`names`], `suffixes` | what a file's name says, and its suffix |
+//! | [`piece`] | what is known of one file |
+//! | [`known_files`], [`stamp`] | the same from before, if it still holds |
+//! | [`recognise`], [`probe`] | what a file holds, by its first bytes |
+//! | [`codec`], `unpacking` | compressions, and which of their tools unpacks a file |
+//! | [`tar`], [`stream`] | tars and pipes |
+//! | [`input_kind`] | whether a directory is an archive, `pg_wal` or a copy |
 //! | `packing`, `neighbours` | whether a restore gets a file, as it is packed |
 //! | `reach`, `layout`, `repository`, `archive_info` | the same, by where it lies |
-//! | [`placing`](placing), `salvage`, [`listed`](listed) | the segment that each file is |
-//! | [`plan`](plan), [`timeline`](timeline) | which segments are read, of which timeline |
-//! | [`storage`](storage) | files, on disk and in object stores |
-//! | [`limited`](limited), [`inherited`](inherited) | files of any size, or open already |
-//! | [`segment`](segment), [`source`](source) | one segment of the plan, and its bytes |
-//! | [`mapped`](mapped), `faster_way` | files that are mapped, and whether they are |
+//! | [`placing`], `salvage`, [`listed`] | the segment that each file is |
+//! | [`plan`], [`timeline`] | which segments are read, of which timeline |
+//! | [`storage`] | files, on disk and in object stores |
+//! | [`limited`], [`inherited`] | files of any size, or open already |
+//! | [`segment`], [`source`] | one segment of the plan, and its bytes |
+//! | [`mapped`], `faster_way` | files that are mapped, and whether they are |
 //! | `digest` | whether two copies are the same |
-//! | [`history`](history), `history_text` | timeline histories |
-//! | [`label`](label) | backup labels |
-//! | [`control`](control) | `pg_control` |
-//! | [`packed`](packed) | the files that walstat writes for itself |
-//! | [`problem`](problem) | what is wrong in the WAL |
-//! | [`error`](error) | why there is nothing to read |
-//! | [`formula`](formula) | texts that a spreadsheet would run |
+//! | [`history`], `history_text` | timeline histories |
+//! | [`label`] | backup labels |
+//! | [`control`] | `pg_control` |
+//! | [`packed`] | the files that walstat writes for itself |
+//! | [`problem`] | what is wrong in the WAL |
+//! | [`error`] | why there is nothing to read |
+//! | [`formula`] | texts that a spreadsheet would run |
 
 #![warn(unreachable_pub)]
 
