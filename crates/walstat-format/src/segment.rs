@@ -21,7 +21,7 @@ pub const NAME_DIGITS: usize = 24;
 pub const GROUP_DIGITS: usize = 16;
 
 /// Whether `bytes` is a segment size that a server can have.
-pub(crate) fn is_segment_size(bytes: u32) -> bool {
+pub fn is_segment_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && SEGMENT_BYTES.contains(&bytes)
 }
 

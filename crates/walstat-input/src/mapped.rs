@@ -204,7 +204,7 @@ mod tests {
             return;
         }
         let program = std::env::current_exe().expect("this program");
-        let name = "input::mapped::tests::other_bus_errors_are_what_they_were";
+        let name = "mapped::tests::other_bus_errors_are_what_they_were";
         let status = Command::new(program)
             .args(["--exact", name])
             .env(IN_CHILD, "1")

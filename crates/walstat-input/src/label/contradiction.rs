@@ -4,10 +4,7 @@
 use super::{Label, Places};
 use crate::names::backup_start;
 use walstat_format::lsn::Lsn;
-use walstat_format::segment::SegmentName;
-
-/// Sizes that a segment may have, as powers of two: 1 MB to 1 GB.
-const SEGMENT_BITS: std::ops::RangeInclusive<u32> = 20..=30;
+use walstat_format::segment::{SegmentName, is_segment_size};
 
 /// What in a history cannot be; `file`: its name.
 pub(super) fn contradiction(
@@ -24,14 +21,15 @@ pub(super) fn contradiction(
     if label.checkpoint < label.start || stop < label.start {
         return Some("the backup would end, or have its checkpoint, before it begins");
     }
-    let begun = [places.start, backup_start(file)].into_iter().flatten();
-    let begun: Vec<SegmentName> = begun.collect();
-    let agrees = |bits: u32| {
-        let is_in = |name: SegmentName, lsn: Lsn| name.number(1 << bits) == Some(lsn.0 >> bits);
-        // A place at the end of a segment is that segment's (`XLByteToPrevSeg`).
-        begun.iter().all(|name| is_in(*name, label.start))
-            && places.stop.is_none_or(|name| is_in(name, Lsn(stop.0.saturating_sub(1))))
+    // A place at the end of a segment is that segment's (`XLByteToPrevSeg`).
+    let last = Lsn(stop.0.saturating_sub(1));
+    let named =
+        [(places.start, label.start), (backup_start(file), label.start), (places.stop, last)];
+    let agrees = |bytes: u32| {
+        let is_in =
+            |name: SegmentName, lsn: Lsn| name.number(bytes) == Some(lsn.0 / u64::from(bytes));
+        named.iter().all(|(name, lsn)| name.is_none_or(|name| is_in(name, *lsn)))
     };
-    (!SEGMENT_BITS.into_iter().any(agrees))
-        .then_some("an LSN does not lie in the file that is named for it")
+    let mut sizes = (0..u32::BITS).map(|bits| 1 << bits).filter(|size| is_segment_size(*size));
+    (!sizes.any(agrees)).then_some("an LSN does not lie in the file that is named for it")
 }

@@ -128,8 +128,8 @@ pub(crate) fn ends_hot_standby(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String
 fn broken_history(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
     let plan = wal.plan;
     plan.version().recovery.reads_prepared.then_some(())?;
-    let older = plan.lineage.spans().filter(|(timeline, _)| *timeline != plan.timeline);
-    older.into_iter().find_map(|(timeline, span)| {
+    let mut older = plan.lineage.spans().filter(|(timeline, _)| *timeline != plan.timeline);
+    older.find_map(|(timeline, span)| {
         let wrong = plan.wrong_lineages.get(&timeline);
         let is_it = |problem: &&Problem| {
             problem.kind == ProblemKind::History
