@@ -11,6 +11,7 @@ mod guarded;
 mod manual;
 mod names;
 mod partial;
+mod plugin;
 mod problems;
 mod progress;
 mod read;
@@ -45,8 +46,15 @@ const REPORT_BYTES_MAX: u64 = 1 << 30;
 pub fn main() -> ExitCode {
     prepare();
     let typed = order::settled(std::env::args_os().collect());
-    match parse(&typed).map_or_else(|error| misuse(error, &typed), |cli| run(&cli.settled())) {
-        Ok(exit) => exit.into(),
+    let result = parse(&typed);
+    let result = result.map_or_else(|error| misuse(error, &typed), |cli| run(&cli.settled()));
+    conclude(result).into()
+}
+
+/// Tells why there is no result; the exit code.
+fn conclude(result: Result<Exit, Failure>) -> u8 {
+    match result {
+        Ok(exit) => exit.code(),
         Err(failure) => {
             tell(&format!("walstat: {}", visible(&failure.to_string())));
             failure.exit_code()
@@ -98,7 +106,7 @@ fn misuse(error: clap::Error, typed: &[OsString]) -> Result<Exit, Failure> {
     if error.use_stderr() && check::is_plugin_call(words) {
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();
-        return check::unknown(line.trim_start_matches("error: "));
+        return plugin::unknown(line.trim_start_matches("error: "));
     }
     if error.use_stderr() {
         with_suggestion(error).exit();

@@ -1,7 +1,6 @@
 //! How a command ends: with an exit code, or a line that says why there is no result.
 
 use crate::render::nagios::State;
-use std::process::ExitCode;
 use walstat_read::input::error::InputError;
 use walstat_whatif::driver::WhatIfError;
 
@@ -75,13 +74,14 @@ impl From<WhatIfError> for Failure {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        match exit {
-            Exit::Done => ExitCode::SUCCESS,
-            Exit::Broken => ExitCode::from(1),
-            Exit::Damage => ExitCode::from(4),
-            Exit::Plugin(state) => ExitCode::from(state as u8),
+impl Exit {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Broken => 1,
+            Exit::Damage => 4,
+            Exit::Plugin(state) => state as u8,
         }
     }
 }
@@ -107,7 +107,7 @@ impl Failure {
     }
 
     /// The exit code: 2 for usage, 3 for what cannot be read.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if self.is_usage() { 2 } else { 3 })
+    pub fn exit_code(&self) -> u8 {
+        if self.is_usage() { 2 } else { 3 }
     }
 }

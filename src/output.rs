@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use anstream::{AutoStream, ColorChoice, StripStream};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::{panic, process};
 use target::Target;
 
 #[cfg(not(unix))]
@@ -28,10 +29,26 @@ pub use elsewhere::{Named, Waiting};
 pub use interrupt::{Named, Waiting};
 pub use target::{file_of, hold};
 
-/// Prepares the program for what can happen to its outputs.
+/// The exit code of a Rust program that panicked.
+const PANICKED: u8 = 101;
+
+/// Prepares the program for what can happen to its outputs. A panic ends it, on whatever thread, as a signal
+/// does: nothing is unwound in what is shipped, and no temporary file is left.
 pub fn prepare() {
     #[cfg(unix)]
     interrupt::heed_size_limit();
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        end_now(PANICKED);
+    }));
+}
+
+/// Ends the program from wherever it is, and leaves no temporary file.
+pub fn end_now(code: u8) -> ! {
+    #[cfg(unix)]
+    interrupt::remove_temporaries();
+    process::exit(code.into())
 }
 
 /// As long as what is returned is there, a signal that ends the program has `task` done before, where there

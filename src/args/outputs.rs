@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use walstat_format::ordered::OrderBy;
 
 /// One of the formats of a command.
 pub trait OutputFormat: ValueEnum + Default + Copy + PartialEq + Send + Sync + 'static {}
@@ -166,7 +167,7 @@ impl<F: OutputFormat> FromArgMatches for Outputs<F> {
         let files = matches.get_many::<PathBuf>(OUTPUT).into_iter().flatten().cloned();
         let files = files.map(Typed::Output).zip(places(matches, OUTPUT));
         let mut typed: Vec<(Typed<F>, usize)> = formats.chain(files).collect();
-        typed.sort_by_key(|(_, place)| *place);
+        typed.order_by_key(|(_, place)| *place);
         let typed: Vec<Typed<F>> = typed.into_iter().map(|(typed, _)| typed).collect();
         let has_format = typed.iter().any(|typed| matches!(typed, Typed::Format(_)));
         let all =

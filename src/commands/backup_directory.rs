@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 use walstat_names::server_settings::recovery_targets;
 use walstat_read::input::plan::Plan;
@@ -38,7 +39,8 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     let own =
         ["pg_wal", "pg_xlog"].iter().find_map(|own| fs::read_dir(directory.join(own)).ok())?;
     let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
-    let missing: BTreeSet<String> = names.filter(is_missing).map(|name| name.to_string()).collect();
+    let missing: BTreeSet<String> =
+        names.filter(is_missing).map(|name| name.to_string()).into_set();
     let (first, last) = (missing.first()?, missing.last()?);
     let what = if first == last { first.clone() } else { format!("{first} to {last}") };
     Some(format!(

@@ -2,15 +2,14 @@
 
 use super::REPORT_BYTES_MAX;
 use super::backup_directory;
+use super::plugin;
 use super::read::{self, Read};
 use super::round::{self, OpenState};
 use super::state_lock::lock_of;
 use crate::args::check::{CheckArgs, CheckFormat, RestoreArgs};
-use crate::args::values::When;
 use crate::commands::relation_files;
 use crate::config::Config;
 use crate::failure::{Exit, Failure};
-use crate::output::write_to;
 use crate::render;
 use crate::render::nagios;
 use crate::render::style::Show;
@@ -23,6 +22,7 @@ use walstat_analyse::counters::Counters;
 use walstat_analyse::dimension::Dimensions;
 use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
+use walstat_format::ordered::OrderBy;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::discover::Found;
 use walstat_read::input::label::{self, ToldLabel};
@@ -59,22 +59,15 @@ const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 /// Runs the check. A monitoring plugin answers on standard output whatever happens, and other
 /// formats that machines collect where the input cannot be read.
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
-    let result = check(args);
-    let Err(failure) = &result else { return result };
-    let reason = failure.to_string();
-    let others = if failure.is_unreadable() { answer(args, &reason) } else { Ok(()) };
-    let mut plugins =
-        args.outputs.all.iter().filter(|o| o.format == CheckFormat::Nagios).peekable();
-    if plugins.peek().is_none() {
-        return others.and(result);
+    let failure = match check(args) {
+        Ok(exit) => return Ok(exit),
+        Err(failure) => failure,
+    };
+    let others = if failure.is_unreadable() { answer(args, &failure.to_string()) } else { Ok(()) };
+    if !args.outputs.has(CheckFormat::Nagios) {
+        others?;
     }
-    plugins.try_for_each(|output| {
-        let write = |out: &mut dyn Write| render::nagios::unknown(&reason, out);
-        // What is no target for a result is none for an answer either.
-        let file = output.file.as_deref().filter(|_| !matches!(failure, Failure::Target { .. }));
-        write_to(file, When::Never, write)
-    })?;
-    Ok(Exit::Plugin(nagios::State::Unknown))
+    plugin::failed(&args.outputs, failure)
 }
 
 /// Says in the format asked for why there is no report.
@@ -94,12 +87,6 @@ fn answer(args: &CheckArgs, error: &str) -> Result<(), Failure> {
         CheckFormat::Table | CheckFormat::Csv | CheckFormat::Markdown => None,
         CheckFormat::Html | CheckFormat::Nagios => None,
     })
-}
-
-/// The plugin's answer where there is none.
-pub fn unknown(reason: &str) -> Result<Exit, Failure> {
-    write_to(None, When::Never, |out| render::nagios::unknown(reason, out))?;
-    Ok(Exit::Plugin(nagios::State::Unknown))
 }
 
 /// Whether arguments that could not be parsed ask for a plugin's answer.
@@ -181,8 +168,8 @@ fn read_and_judge(
     if !gaps.is_empty() {
         view.report.accepted_gaps = Some(gaps.iter().map(|gap| gap.told(&accepted)).collect());
     }
-    if let Some(round) = round {
-        round::books_close(args, &view.report)?;
+    if let (Some(round), Some(state)) = (round, &args.round.state) {
+        round::books_close(state, &view.report)?;
         let segment_bytes = plan.geometry.segment_bytes;
         round::told(&mut view.report, round, segment_bytes, needs_tables(limits));
     }
@@ -285,7 +272,7 @@ const LABELS_MAX: usize = 8;
 /// The labels of the newest backups of which the archive has the histories.
 fn newest_labels(found: &Found) -> Vec<ToldLabel> {
     let mut histories: Vec<&PathBuf> = found.backup_histories.iter().collect();
-    histories.sort_by_key(|path| Reverse(path.file_name()));
+    histories.order_by_key(|path| Reverse(path.file_name()));
     let labels = histories.into_iter().take(LABELS_MAX).map(|path| label::read_history(path));
     labels.filter_map(Result::ok).collect()
 }

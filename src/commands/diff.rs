@@ -10,7 +10,7 @@ use clap::Parser;
 use std::io::{Read, Write};
 use std::path::Path;
 use walstat_read::input::{limited, storage};
-use walstat_report::diff::diff;
+use walstat_report::diff::{ComparedReport, diff};
 use walstat_report::model::diff::{Diff, Side};
 use walstat_report::model::{CommandName, Report, SCHEMA, Unreadable, shown_schema};
 
@@ -64,9 +64,9 @@ fn cut(diff: &Diff, top: usize) -> Diff {
 }
 
 /// The report in a file, or the one of the WAL at a path.
-fn side(args: &DiffArgs, path: &Path) -> Result<Report, Failure> {
+fn side(args: &DiffArgs, path: &Path) -> Result<ComparedReport, Failure> {
     if !begins_as_json(path) {
-        return count(args, path);
+        return Ok(count(args, path)?.into());
     }
     if !args.filters.is_empty() {
         return Err(Failure::Usage(format!(
@@ -88,7 +88,7 @@ fn begins_as_json(path: &Path) -> bool {
     text.next() == Some(&b'{')
 }
 
-fn read_report(path: &Path) -> Result<Report, Failure> {
+fn read_report(path: &Path) -> Result<ComparedReport, Failure> {
     let beside = |reason: String| Failure::Beside { path: path.display().to_string(), reason };
     let bytes =
         limited::read_plain(path, REPORT_BYTES_MAX).map_err(|error| beside(error.to_string()))?;

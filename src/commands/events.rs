@@ -18,6 +18,7 @@ use walstat_analyse::events::{EventKind, Events, TableEvent};
 use walstat_analyse::prepared_log::PreparedLog;
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::payload::Time;
 use walstat_read::input::label::{self, BackupLabel};
 use walstat_read::input::plan::Plan;
@@ -185,7 +186,7 @@ fn meant(name: &Identifiers, others: &[TableEvent]) -> String {
         let last = known.get(known.len().checked_sub(name.parts.len())?..)?;
         Some(last.iter().map(|part| quoted(part)).collect::<Vec<_>>().join("."))
     });
-    let called: BTreeSet<String> = called.collect();
+    let called: BTreeSet<String> = called.into_set();
     nearest(&name.text, called.iter().map(String::as_str))
 }
 

@@ -242,7 +242,8 @@ fn books_close(path: &Path, report: &Report) -> Result<(), Failure> {
 
 /// Does `work` on partial results.
 fn on_partials<T>(path: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    guarded::guarded(work, || unsound(path))
+    let owned = path.to_owned();
+    guarded::guarded(work, move || Err(unsound(&owned)))
 }
 
 fn unsound(path: &Path) -> Failure {

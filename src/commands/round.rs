@@ -1,6 +1,7 @@
 //! A check night after night: what an earlier round has read is remembered, and what is new is read.
 
 use super::guarded::guarded;
+use super::plugin;
 use super::read::{self, Read};
 use super::state::State;
 use crate::args::check::CheckArgs;
@@ -120,22 +121,23 @@ pub fn guarded_by_state<T>(
     args: &CheckArgs,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    if args.round.state.is_some() { guarded(work, || unsound(args)) } else { work() }
+    let Some(state) = args.round.state.clone() else { return work() };
+    let outputs = args.outputs.clone();
+    guarded(work, move || plugin::failed(&outputs, unsound(&state)))
 }
 
 /// Refuses a state of which more or less was counted than there was to read.
-pub fn books_close(args: &CheckArgs, report: &Report) -> Result<(), Failure> {
+pub fn books_close(state: &Path, report: &Report) -> Result<(), Failure> {
     match report.books.unaccounted_bytes {
         0 => Ok(()),
-        _ => Err(unsound(args)),
+        _ => Err(unsound(state)),
     }
 }
 
-fn unsound(args: &CheckArgs) -> Failure {
-    let path = args.round.state.as_deref().unwrap_or(Path::new(""));
+fn unsound(state: &Path) -> Failure {
     let reason = "a state with numbers that contradict each other; remove the file to have everything read \
                   anew";
-    Failure::Usage(format!("{}: {reason}", path.display()))
+    Failure::Usage(format!("{}: {reason}", state.display()))
 }
 
 /// What the report says of the round; `has_tables`: what the rules look at was counted.

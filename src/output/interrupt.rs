@@ -31,6 +31,15 @@ fn there() -> MutexGuard<'static, Vec<Temporary>> {
     THERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn remove_all(there: &mut Vec<Temporary>) {
+    there.drain(..).for_each(|temporary| _ = temporary.remove());
+}
+
+/// Removes those that are there.
+pub fn remove_temporaries() {
+    remove_all(&mut there());
+}
+
 /// What is to be done before a signal ends the program.
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -165,11 +174,11 @@ pub fn heed_ending(end: impl FnOnce() + Send + 'static, aside: fn(), again: fn()
                     SIGQUIT => aside(),
                     _ => break,
                 }
-                there().drain(..).for_each(|temporary| _ = temporary.remove());
+                remove_temporaries();
                 let _ = emulate_default_handler(signal);
             }
             end();
-            there().drain(..).for_each(|temporary| _ = temporary.remove());
+            remove_temporaries();
             std::process::exit(0);
         });
     });
@@ -186,10 +195,9 @@ fn watch() {
                 if let Some(task) = last_task().take() {
                     task();
                 }
+                // Until the program has ended nobody makes another.
                 let mut there = there();
-                there.drain(..).for_each(|temporary| {
-                    let _ = temporary.remove();
-                });
+                remove_all(&mut there);
                 let _ = emulate_default_handler(signal);
             }
         });

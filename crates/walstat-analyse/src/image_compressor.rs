@@ -7,7 +7,7 @@
 
 mod pglz;
 
-use lz4::block::{CompressionMode, compress_bound, compress_to_buffer};
+use lzzzz::lz4;
 use pglz::Pglz;
 use walstat_format::image::Compression;
 use walstat_format::image::HOLE_HEADER_BYTES;
@@ -43,8 +43,8 @@ impl ImageCompressor {
     }
 
     fn lz4(&mut self, source: &[u8]) -> Option<usize> {
-        self.out.resize(compress_bound(source.len()).ok()?, 0);
-        compress_to_buffer(source, Some(CompressionMode::DEFAULT), false, &mut self.out).ok()
+        self.out.resize(lz4::max_compressed_size(source.len()), 0);
+        lz4::compress(source, &mut self.out, lz4::ACC_LEVEL_DEFAULT).ok()
     }
 
     fn zstd(&mut self, source: &[u8]) -> Option<usize> {

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use walstat_format::block::BlockRef;
 use walstat_format::data_page::restore::PageRestorer;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::record::Record;
 use walstat_format::rmgr;
 use walstat_format::rmgr::RecordType;
@@ -111,7 +112,7 @@ impl Sample {
         let stored = self.kept.iter().take(COMPRESSED);
         let lengths: BTreeMap<u32, Lengths> = stored
             .filter_map(|(hash, image)| Some((*hash, measurer.lengths(&image.stored)?)))
-            .collect();
+            .into_map();
         SampledImages {
             is_whole: !self.is_cut,
             all_compressed: !self.is_cut && lengths.len() == self.kept.len(),

@@ -13,6 +13,7 @@ use super::vacuum::Vacuums;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use walstat_format::block::RelFileLocator;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::record::Record;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::store::Store;
@@ -67,12 +68,12 @@ fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
 impl Counted {
     /// The databases in the WAL whose relations may have names.
     pub fn databases(&self) -> BTreeSet<u32> {
-        self.each_file().map(|file| file.database).filter(|oid| *oid != 0).collect()
+        self.each_file().map(|file| file.database).filter(|oid| *oid != 0).into_set()
     }
 
     /// The files in the WAL that may have names.
     pub fn files(&self) -> BTreeSet<RelFileLocator> {
-        self.each_file().collect()
+        self.each_file().into_set()
     }
 
     /// The same, some of them more than once.

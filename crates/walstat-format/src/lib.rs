@@ -34,6 +34,7 @@
 //! | [`version`] | what differs between releases: the one table | `XLOG_PAGE_MAGIC` |
 //! | [`cursor`] | numbers out of bytes that may be too few | |
 //! | [`by_key`] | maps that are written by their keys | |
+//! | [`ordered`] | sorting and collecting in little code | |
 //! | [`scatter`] | numbers scattered, for tables and samples | |
 //! | `listed` | macros for lists that would be written several times | |
 //!
@@ -63,6 +64,7 @@ pub mod image;
 mod locator;
 pub mod lsn;
 pub mod map_page;
+pub mod ordered;
 pub mod page;
 mod page_size;
 pub mod payload;

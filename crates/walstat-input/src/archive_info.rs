@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use std::collections::BTreeSet;
 use std::path::Path;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::Geometry;
 
 /// Its name, and that of its copy, which pgBackRest reads where the first is not sound.
@@ -70,7 +71,7 @@ impl ArchiveInfo {
         let Some((version, number)) = id.split_once('-') else { return false };
         let mut values = self.entries.iter().filter(|(key, _)| key == number);
         let value = values.next().map_or("", |(_, value)| value);
-        let fields: BTreeSet<&str> = value.split(['{', ',', '}']).collect();
+        let fields: BTreeSet<&str> = value.split(['{', ',', '}']).into_set();
         fields.contains(&*format!("\"db-id\":{}", geometry.system_identifier))
             && fields.contains(&*format!("\"db-version\":\"{version}\""))
     }

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::{Geometry, LONG_HEADER, LongHeader, PageHeader};
 use walstat_format::segment::SEGMENT_BYTES;
 
@@ -102,7 +103,7 @@ fn needed(all: &[Listed], geometry: &Geometry, range: &Range<Lsn>) -> BTreeSet<u
     let others = beside.into_iter().flatten().filter_map(one);
     let inside = numbers.iter().enumerate();
     let inside = inside.filter(|(_, number)| number.is_none_or(is_inside)).map(|(index, _)| index);
-    inside.chain(others).collect()
+    inside.chain(others).into_set()
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Probe {

@@ -11,6 +11,7 @@ use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use walstat_format::ordered::OrderBy;
 
 #[cfg(not(feature = "cloud"))]
 mod nowhere;
@@ -209,7 +210,7 @@ pub fn entries(path: &Path) -> io::Result<Vec<Entry>> {
     }
     let path = on_disk(path);
     let mut entries: Vec<fs::DirEntry> = fs::read_dir(&path)?.collect::<io::Result<_>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
+    entries.order_by_key(fs::DirEntry::file_name);
     let named = entries.into_iter().map(|entry| (entry.file_name(), of_disk(&entry.path())));
     Ok(named.collect())
 }

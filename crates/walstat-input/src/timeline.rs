@@ -4,6 +4,7 @@ use super::history::{Ancestor, Histories};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 
 /// A history: a timeline and its ancestors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -166,7 +167,7 @@ pub(crate) fn without_history(
     let (Some(&oldest), Some(&newest)) = (present.first(), present.last()) else {
         return Vec::new();
     };
-    let named = histories.all().map(|(timeline, _)| timeline).collect::<BTreeSet<u32>>();
+    let named = histories.all().map(|(timeline, _)| timeline).into_set();
     // A history without segments may be of an abandoned timeline. Where thousands are missing, the
     // numbers were not given out one by one.
     let Some(second) = oldest.max(1).checked_add(1) else { return Vec::new() };

@@ -12,6 +12,7 @@ use walstat_format::catalog_layout::NAME_BYTES;
 use walstat_format::crc::Crc32c;
 use walstat_format::cursor::at;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::OrderBy;
 use walstat_format::segment::SegmentName;
 use walstat_input::control;
 use walstat_input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
@@ -168,7 +169,7 @@ fn slots(folder: &Path, warnings: &mut Vec<String>) -> Vec<Slot> {
             Err(error) => warnings.push(warning(&path, error)),
         }
     }
-    slots.sort_by(|a, b| a.name.cmp(&b.name));
+    slots.order_by(|a, b| a.name.cmp(&b.name));
     slots
 }
 

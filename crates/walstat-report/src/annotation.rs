@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 use twox_hash::XxHash3_128;
+use walstat_format::ordered::OrderBy;
 
 /// Where the files that a report speaks of are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,14 +47,14 @@ pub fn relative(path: &Path, here: &Path, given: &Path) -> String {
 /// Problems and broken checks, worst first: missing segments, then by bytes lost, then limits.
 pub(crate) fn annotations(report: &Report, checks: &[Check], places: &Places) -> Vec<Annotation> {
     let mut problems: Vec<&Problem> = report.problems.iter().collect();
-    problems.sort_by_key(|p| (p.kind != ProblemKind::MissingSegment, Reverse(p.skipped_bytes)));
+    problems.order_by_key(|p| (p.kind != ProblemKind::MissingSegment, Reverse(p.skipped_bytes)));
     let problems = problems.into_iter().map(|problem| of_problem(problem, places));
     // The problems themselves stand for the check of integrity.
     let broken =
         checks.iter().filter(|c| c.verdict == Verdict::Fail && c.kind != CheckKind::Integrity);
     let broken = broken.map(|check| of_check(check, places));
     let mut all: Vec<Annotation> = problems.chain(broken).collect();
-    all.sort_by_key(|annotation| annotation.level);
+    all.order_by_key(|annotation| annotation.level);
     number_twins(&mut all);
     all
 }

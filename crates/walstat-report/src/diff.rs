@@ -3,14 +3,52 @@
 use super::model::diff::{Change, Compared, Diff, RecordChange, RmgrChange, Side, TableChange};
 use super::model::table::{RecordRow, RmgrRow, Table, TableRow};
 use super::model::who::WholeTableRow;
-use super::model::{self, CommandName, Numbers, Report};
+use super::model::{self, CommandName, Input, Numbers, Range, Ratios, Report, Sums};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use walstat_analyse::ratios::ratio;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::row::kind::{INDEX, PARTITIONED_INDEX};
 
+/// What is compared of a report. From JSON it is read without what else is in a report, and whatever is added
+/// to reports later.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ComparedReport {
+    input: Input,
+    range: Range,
+    totals: Sums,
+    ratios: Ratios,
+    rmgrs: Option<Table<RmgrRow>>,
+    records: Option<Table<RecordRow>>,
+    tables: Option<Table<WholeTableRow>>,
+    #[serde(deserialize_with = "length")]
+    problems: usize,
+}
+
+/// How long a list is.
+fn length<'de, D: Deserializer<'de>>(list: D) -> Result<usize, D::Error> {
+    Ok(Vec::<IgnoredAny>::deserialize(list)?.len())
+}
+
+impl From<Report> for ComparedReport {
+    fn from(report: Report) -> ComparedReport {
+        ComparedReport {
+            input: report.input,
+            range: report.range,
+            totals: report.totals,
+            ratios: report.ratios,
+            rmgrs: report.rmgrs,
+            records: report.records,
+            tables: report.tables,
+            problems: report.problems.len(),
+        }
+    }
+}
+
 /// Puts them side by side.
-pub fn diff(before: &Report, after: &Report) -> Diff {
+pub fn diff(before: &ComparedReport, after: &ComparedReport) -> Diff {
     Diff {
         walstat: model::VERSION.to_owned(),
         schema: model::SCHEMA.to_owned(),
@@ -25,7 +63,7 @@ pub fn diff(before: &Report, after: &Report) -> Diff {
     }
 }
 
-fn side(report: &Report) -> Side {
+fn side(report: &ComparedReport) -> Side {
     Side {
         input: report.input.clone(),
         range: report.range.clone(),
@@ -34,7 +72,7 @@ fn side(report: &Report) -> Side {
         bytes_per_commit: ratio(report.totals.total_bytes, report.ratios.commits),
         fpi_ratio: report.ratios.fpi_ratio,
         hot_ratio: report.ratios.hot_ratio,
-        problems: report.problems.len(),
+        problems: report.problems,
     }
 }
 
@@ -71,12 +109,12 @@ fn changes<'r, K: Ord + Clone, R: 'r>(
     let compared = rows.into_values().map(|(row, before, after)| (row, compared(&before, &after)));
     let mut changes: Vec<_> = compared.filter(|(_, c)| c.change != Change::default()).collect();
     // Those that changed alike stay in the order of their names.
-    changes.sort_by_key(|(_, compared)| Reverse(compared.change.total_bytes.unsigned_abs()));
+    changes.order_by_key(|(_, compared)| Reverse(compared.change.total_bytes.unsigned_abs()));
     changes
 }
 
-fn rmgrs(before: &Report, after: &Report) -> Vec<RmgrChange> {
-    let rows = |report: &'_ Report| -> Vec<RmgrRow> { rows(&report.rmgrs) };
+fn rmgrs(before: &ComparedReport, after: &ComparedReport) -> Vec<RmgrChange> {
+    let rows = |report: &'_ ComparedReport| -> Vec<RmgrRow> { rows(&report.rmgrs) };
     let (before, after) = (rows(before), rows(after));
     let key = |row: &RmgrRow| row.rmgr.clone();
     let keyed = |row| (key(row), row, TableRow::numbers(row));
@@ -86,7 +124,7 @@ fn rmgrs(before: &Report, after: &Report) -> Vec<RmgrChange> {
         .collect()
 }
 
-fn records(before: &Report, after: &Report) -> Vec<RecordChange> {
+fn records(before: &ComparedReport, after: &ComparedReport) -> Vec<RecordChange> {
     let (before, after) = (rows(&before.records), rows(&after.records));
     let keyed = |row: &RecordRow| ((row.rmgr.clone(), row.record.clone()), TableRow::numbers(row));
     let with = |row| {
@@ -103,7 +141,7 @@ fn records(before: &Report, after: &Report) -> Vec<RecordChange> {
         .collect()
 }
 
-fn tables(before: &Report, after: &Report) -> Vec<TableChange> {
+fn tables(before: &ComparedReport, after: &ComparedReport) -> Vec<TableChange> {
     let is_one_cluster = before.input.system_identifier == after.input.system_identifier;
     let (before, after) = (rows(&before.tables), rows(&after.tables));
     let parts = Parts::of(before.iter().chain(&after), is_one_cluster);
@@ -196,7 +234,7 @@ fn rows<R: Clone>(table: &Option<Table<R>>) -> Vec<R> {
 }
 
 /// What makes the two sides hard to compare.
-fn notes(before: &Report, after: &Report) -> Vec<String> {
+fn notes(before: &ComparedReport, after: &ComparedReport) -> Vec<String> {
     let mut notes = Vec::new();
     let mut differs = |what: &str, before: &str, after: &str| {
         if before != after {
@@ -204,8 +242,9 @@ fn notes(before: &Report, after: &Report) -> Vec<String> {
         }
     };
     differs("PostgreSQL", &before.input.postgres, &after.input.postgres);
-    let filters =
-        |report: &Report| report.input.filters.options().unwrap_or_else(|| "no filters".to_owned());
+    let filters = |report: &ComparedReport| {
+        report.input.filters.options().unwrap_or_else(|| "no filters".to_owned())
+    };
     differs("filters", &filters(before), &filters(after));
     let without = match (&before.tables, &after.tables) {
         (Some(_), None) => Some("second"),
@@ -226,7 +265,7 @@ mod tests {
     use crate::model::sample;
     use crate::model::who::{IndexPart, Part};
 
-    fn with_records(rows: &[(&str, u64, u64)]) -> Report {
+    fn with_records(rows: &[(&str, u64, u64)]) -> ComparedReport {
         let total = rows.iter().map(|(_, _, bytes)| bytes).sum();
         let mut report = sample::report(0, total);
         let row = |(name, count, bytes): &(&str, u64, u64)| RecordRow {
@@ -241,7 +280,7 @@ mod tests {
             },
         };
         report.records = Some(rows.iter().map(row).collect::<Vec<_>>().into());
-        report
+        report.into()
     }
 
     /// An index that was dropped is a file without a name, or a relation of its own, where its table is
@@ -272,9 +311,8 @@ mod tests {
             kind: Some(kind.to_owned()),
             ..row(10)
         };
-        let report = |tables: Vec<WholeTableRow>| Report {
-            tables: Some(tables.into()),
-            ..sample::report(0, 1000)
+        let report = |tables: Vec<WholeTableRow>| -> ComparedReport {
+            Report { tables: Some(tables.into()), ..sample::report(0, 1000) }.into()
         };
         let indexes = vec![index("by_day", "1663/5/101"), index("by_name", "1663/5/102")];
         let before = report(vec![table(1000, indexes)]);
@@ -282,7 +320,7 @@ mod tests {
         let other = WholeTableRow { heap: Some(part("1663/5/999")), ..row(7) };
         let after =
             vec![table(300, vec![]), file, named("by_name", "i"), named("by_name", "r"), other];
-        let told = |before: &Report, after: &Report| -> Vec<(String, i64)> {
+        let told = |before: &ComparedReport, after: &ComparedReport| -> Vec<(String, i64)> {
             let tables = diff(before, after).tables.into_iter();
             tables.map(|row| (row.label, row.compared.change.total_bytes)).collect()
         };

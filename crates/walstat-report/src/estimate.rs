@@ -21,6 +21,7 @@ use walstat_analyse::sample::{Lengths, Sampled, SampledImages};
 use walstat_analyse::totals::RecordTable;
 use walstat_format::image::{Compression, IMAGE_HEADER_BYTES};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::rmgr::RecordType;
 use walstat_whatif::base_checkpoint::CauseReading;
 use walstat_whatif::recode::RULE_OF_THREE;
@@ -315,7 +316,7 @@ fn replaced(found: &SampledImages, table: &RecordTable) -> BTreeMap<RecordType, 
     let mean = |(kind, (bytes, count)): (RecordType, (f64, f64))| {
         (kind, if count > 0.0 { bytes / count } else { usual })
     };
-    kinds.into_iter().map(mean).collect()
+    kinds.into_iter().map(mean).into_map()
 }
 
 /// What images save that are not there.

@@ -14,6 +14,7 @@ use walstat_analyse::finished_transactions::TransactionOutcome;
 use walstat_analyse::prepared_log::PreparedLog;
 use walstat_analyse::select::Filters;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::payload::Time;
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::outcome::Outcome;
@@ -123,7 +124,7 @@ fn unopened(rows: &[EventRow]) -> Option<String> {
 fn broken_databases(rows: &[EventRow]) -> Option<String> {
     let is_broken = |row: &&EventRow| row.is_irrevocable && row.outcome != "committed";
     let broken = rows.iter().filter(is_broken).filter_map(|row| row.database.clone());
-    let broken: BTreeSet<String> = broken.collect();
+    let broken: BTreeSet<String> = broken.into_set();
     let names: Vec<String> = broken.into_iter().collect();
     (!names.is_empty()).then(|| {
         format!(

@@ -10,6 +10,7 @@ use super::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use walstat_analyse::large_transactions::LargeTransaction;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::kind::INDEX;
 
@@ -72,7 +73,7 @@ pub(crate) fn fill(report: &mut Report, large: LargeFound) {
         add(&mut all, row, *work);
     }
     all.retain(|row| row.total_bytes > 0);
-    all.sort_by(|a, b| (Reverse(a.total_bytes), &a.xid).cmp(&(Reverse(b.total_bytes), &b.xid)));
+    all.order_by(|a, b| (Reverse(a.total_bytes), &a.xid).cmp(&(Reverse(b.total_bytes), &b.xid)));
     all.truncate(TOLD);
     report.large_work = Some(all);
     report.large_transactions = Some(told.into_iter().map(|(row, _)| row).take(TOLD).collect());

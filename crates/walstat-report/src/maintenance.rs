@@ -4,6 +4,7 @@ use super::model::who::WholeTableRow;
 use super::model::{ByteCause, Maintenance, MaintenanceRow, Report, Why};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::row::kind::MATERIALIZED_VIEW;
 
 /// A row for each kind of work that wrote anything, most first; `None` where causes are not told.
@@ -32,7 +33,7 @@ pub(crate) fn rows(report: &Report, vacuum_fpi_bytes: u64) -> Option<Vec<Mainten
         (Maintenance::Backup, backup, backup),
     ];
     let mut rows: Vec<_> = all.into_iter().filter(|(_, bytes, _)| *bytes > 0).map(row).collect();
-    rows.sort_by_key(|row| Reverse(row.bytes));
+    rows.order_by_key(|row| Reverse(row.bytes));
     Some(rows)
 }
 

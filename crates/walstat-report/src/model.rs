@@ -44,6 +44,7 @@ use std::cmp::Reverse;
 use threshold::Thresholds;
 use walstat_analyse::ratios::ratio;
 use walstat_format::data_page::DEFAULT_PAGE_BYTES;
+use walstat_format::ordered::OrderBy;
 
 /// The version of the JSON schema.
 pub const SCHEMA: &str = "1.0";
@@ -345,7 +346,7 @@ impl Why {
     /// Puts them in the order in which they are told, most first. What is left comes last, however much it
     /// is.
     pub(crate) fn sort(rows: &mut [Why]) {
-        rows.sort_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
+        rows.order_by_key(|row| (row.cause == ByteCause::Other, Reverse(row.bytes)));
     }
 }
 

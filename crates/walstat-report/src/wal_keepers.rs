@@ -5,6 +5,7 @@ use super::model::size::disk_size;
 use std::collections::BTreeSet;
 use std::path::Path;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::OrderBy;
 use walstat_format::segment::SegmentName;
 use walstat_names::server_settings::{DEFAULT_MAX_WAL_SIZE, Keeping};
 use walstat_names::wal_keepers::{self, Kept, Slot};
@@ -32,7 +33,7 @@ fn told(kept: &Kept, position: Lsn) -> PgWal {
     keepers.extend(wal_keep_size(kept, position));
     keepers.extend(recovery(kept, position));
     keepers.retain(|keeper| keeper.segments > 0 || will_be_invalid(kept, keeper, position));
-    keepers.sort_by_key(|keeper| std::cmp::Reverse(keeper.segments));
+    keepers.order_by_key(|keeper| std::cmp::Reverse(keeper.segments));
     keepers.iter_mut().for_each(|keeper| keeper.kept_bytes = keeper.segments * bytes);
     keepers.extend(kept.slots.iter().filter(|slot| slot.is_invalid).map(invalid_slot));
     keepers.extend(kept.unread.iter().map(unread));

@@ -7,6 +7,7 @@ use super::model::whatif::{NARROW, RecordDifference, Scenario, SelfCheck, WhatIf
 use super::when::REPLAY_RATES;
 use walstat_analyse::ratios::ratio;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::OrderBy;
 use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_whatif::base::Base;
@@ -57,7 +58,7 @@ fn knee(base: &Base, predicted: &[(scenario::Scenario, Prediction)]) -> Option<u
         Some((distance(asked)?, index, done.outcome.written_bytes()))
     });
     let mut curve: Vec<(f64, usize, u64)> = points.collect();
-    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    curve.order_by(|a, b| a.0.total_cmp(&b.0));
     let worth = base.written_bytes() as f64 * KNEE_RATIO;
     let flat = |pair: &&[(f64, usize, u64)]| match pair {
         [(near, _, more), (far, _, less)] => {
@@ -91,7 +92,7 @@ fn by_record(outcome: &RunOutcome, version: &Version) -> Vec<RecordDifference> {
     });
     let differs = |row: &RecordDifference| row.difference_bytes != 0 || row.difference_images != 0;
     let mut rows: Vec<RecordDifference> = rows.filter(differs).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.difference_bytes.unsigned_abs()));
+    rows.order_by_key(|row| std::cmp::Reverse(row.difference_bytes.unsigned_abs()));
     rows
 }
 

@@ -20,6 +20,8 @@ use walstat_analyse::checkpoint::cause::{Cause, InferredSettings};
 use walstat_analyse::checkpoint::server::KnownPace;
 use walstat_format::image::Compression;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::Time;
 use walstat_format::version::Version;
 
@@ -131,7 +133,7 @@ impl Base {
         base.switches = Switches::of(trace, &base);
         let unfinished = unfinished::find(trace, &base);
         base.checkpoints.extend(unfinished);
-        base.checkpoints.sort_by_key(|checkpoint| checkpoint.first);
+        base.checkpoints.order_by_key(|checkpoint| checkpoint.first);
         base.logs_running |= base.checkpoints.iter().all(|checkpoint| !checkpoint.online);
         base
     }
@@ -221,7 +223,7 @@ impl Base {
 
     fn find_backups_beside_work(&mut self) {
         let beside_work = self.checkpoints.iter().filter(|own| own.is_beside_work());
-        let begun: BTreeSet<Ordinal> = beside_work.map(|own| own.first).collect();
+        let begun: BTreeSet<Ordinal> = beside_work.map(|own| own.first).into_set();
         let all = self.backups.iter().filter(|backup| begun.contains(&backup.start));
         self.backups_beside_work = all.cloned().collect();
     }

@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 use walstat_analyse::archive_timeout;
 use walstat_analyse::checkpoint::cause::Cause;
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::SECOND;
 
 /// A run that is simulated.
@@ -382,7 +383,7 @@ pub(crate) fn predict(
     let mut uncertainties = first.outcome.uncertain.uncertainties(&circumstances);
     uncertainties.extend(of_servers.iter().chain(&of_segments).cloned());
     uncertainties.extend(told(base, &settings, first, is_crowded, differ));
-    uncertainties.sort_by(|one, other| one.kind.cmp(&other.kind));
+    uncertainties.order_by(|one, other| one.kind.cmp(&other.kind));
     Prediction {
         outcome: first.outcome.clone(),
         low: ranges().map(|(low, _)| low).min().unwrap_or_default(),

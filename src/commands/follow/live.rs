@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
+use walstat_format::ordered::OrderBy;
 use walstat_report::model::Numbers;
 use walstat_report::model::follow::{HappeningRow, Moment, Now, TableNow};
 
@@ -51,13 +52,13 @@ impl Sort {
     /// Orders tables: the largest first, or by their names.
     fn order(self, tables: &mut [TableNow]) {
         let by = |tables: &mut [TableNow], number: fn(&Numbers) -> u64| {
-            tables.sort_by_key(|table| Reverse(number(&table.numbers)));
+            tables.order_by_key(|table| Reverse(number(&table.numbers)));
         };
         match self {
             Sort::Bytes => by(tables, |numbers| numbers.total_bytes),
             Sort::Records => by(tables, |numbers| numbers.count),
             Sort::Images => by(tables, |numbers| numbers.fpi_bytes),
-            Sort::Name => tables.sort_by(|a, b| a.labels.cmp(&b.labels)),
+            Sort::Name => tables.order_by(|a, b| a.labels.cmp(&b.labels)),
         }
     }
 }
@@ -137,7 +138,7 @@ impl Live {
             self.happenings.push_front(happening.clone());
         }
         // A checkpoint is told when it has ended, with the time when it began.
-        self.happenings.make_contiguous().sort_by(|a, b| b.time.cmp(&a.time));
+        self.happenings.make_contiguous().order_by(|a, b| b.time.cmp(&a.time));
         while self.happenings.len() > HAPPENINGS {
             let is_checkpoint = |row: &HappeningRow| row.event == "checkpoint";
             let oldest = self.happenings.iter().rposition(is_checkpoint);

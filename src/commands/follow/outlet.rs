@@ -10,6 +10,7 @@ use crate::render;
 use std::cmp::Reverse;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use walstat_format::ordered::OrderBy;
 use walstat_report::model::follow::{HappeningRow, Moment, Now};
 
 /// What standard output is called.
@@ -138,11 +139,11 @@ impl Outlet {
         }
         *sums = Now::sum([&*sums, now]);
         if sums.tables.len() > OWED_MAX {
-            sums.tables.sort_unstable_by_key(|table| Reverse(table.numbers.total_bytes));
+            sums.tables.order_by_key(|table| Reverse(table.numbers.total_bytes));
             sums.tables.truncate(OWED_MAX / 2);
         }
         if sums.kinds.len() > OWED_MAX {
-            sums.kinds.sort_unstable_by_key(|kind| Reverse(kind.numbers.total_bytes));
+            sums.kinds.order_by_key(|kind| Reverse(kind.numbers.total_bytes));
             sums.kinds.truncate(OWED_MAX / 2);
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::Time;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_names::catalog::history::{CatalogsAt, ClassVersion, Deeds, Touched};
@@ -174,7 +175,7 @@ pub(super) fn rewritten(deeds: &Deeds) -> BTreeMap<RelFileLocator, Rewritten> {
         touched.row.rewrites.is_some() && touched.inserted.is_some()
     };
     let mut versions: Vec<_> = deeds.classes.iter().filter(made).collect();
-    versions.sort_by_key(|touched| touched.inserted);
+    versions.order_by_key(|touched| touched.inserted);
     let (mut seen, mut files) = (BTreeSet::new(), BTreeMap::new());
     for class in versions.into_iter().map(|touched| &touched.row) {
         let is_copy = seen.insert((class.database, class.oid));

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::history::{ClassVersion, DatabaseVersion, Deeds, Touched};
 use walstat_names::catalog::row::{TOAST_SCHEMA, kind};
 
@@ -66,7 +68,7 @@ fn chains(deeds: &Deeds) -> BTreeMap<Key, Chain<'_>> {
         chains.entry(key).or_insert(Chain { versions: Vec::new() }).versions.push(touched);
     }
     for chain in chains.values_mut() {
-        chain.versions.sort_by_key(|touched| touched.inserted);
+        chain.versions.order_by_key(|touched| touched.inserted);
     }
     chains
 }
@@ -91,7 +93,7 @@ fn swapped(chains: &BTreeMap<Key, Chain<'_>>) -> BTreeMap<Key, Option<RelFileLoc
         let (_, old, _) = had_name(key, now)?;
         Some((*key, old.file))
     });
-    pairs.collect()
+    pairs.into_map()
 }
 
 impl<'d> Chain<'d> {
@@ -359,7 +361,7 @@ impl RelationDeeds<'_> {
             databases.entry(touched.row.oid).or_default().push(touched);
         }
         for mut versions in databases.into_values() {
-            versions.sort_by_key(|touched| touched.inserted);
+            versions.order_by_key(|touched| touched.inserted);
             let (Some(first), Some(last)) = (versions.first(), versions.last()) else { continue };
             let name: Arc<str> = Arc::from(&*last.row.name);
             let is_made = !first.is_update && !is_oid_of_system(last.row.oid);

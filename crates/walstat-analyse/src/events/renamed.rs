@@ -5,6 +5,8 @@ use super::Name;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::history::{CatalogsAt, Deeds};
 
 /// By the oids of a database and of what is in it; those of databases are in database 0.
@@ -59,7 +61,7 @@ impl Renamed {
     /// Takes note of what one transaction called the relations, schemas and databases that it changed.
     pub(super) fn note(&mut self, deeds: &Deeds, is_undone: bool) {
         let mut classes: Vec<_> = deeds.classes.iter().collect();
-        classes.sort_by_key(|touched| touched.inserted);
+        classes.order_by_key(|touched| touched.inserted);
         let mut before: HashMap<Key, (u32, Arc<str>)> = HashMap::new();
         for touched in classes {
             let class = &touched.row;
@@ -94,7 +96,7 @@ impl Renamed {
             .iter()
             .map(|touched| ((0, touched.row.oid), &touched.row.name, touched.inserted));
         let mut others: Vec<_> = schemas.chain(databases).collect();
-        others.sort_by_key(|(_, _, inserted)| *inserted);
+        others.order_by_key(|(_, _, inserted)| *inserted);
         for (key, name, inserted) in others {
             let name: Arc<str> = Arc::from(&**name);
             let life = self.others.entry(key);
@@ -116,7 +118,7 @@ impl Renamed {
         let names = life.into_iter().flat_map(|life| life.between(Lsn::default(), Lsn::MAX));
         let names: BTreeSet<Name> = names
             .map(|(.., name)| Name { database: None, schema: None, relation: Arc::clone(name) })
-            .collect();
+            .into_set();
         if names.len() > 1 { names } else { BTreeSet::new() }
     }
 

@@ -13,6 +13,7 @@ use crate::names::NameLessons;
 use hashbrown::HashSet;
 use walstat_format::block::{BlockMark, RelFileLocator};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::dbase::DatabaseChange;
 use walstat_format::payload::prepare::Prepare;
 use walstat_format::payload::truncate::Truncate;
@@ -83,7 +84,7 @@ impl Events {
     pub fn finish(mut self, known: Store, others: &Names) -> EventsFound {
         self.settle();
         let Events { min_rows, names, places, drops, open, mut ended, before, .. } = self;
-        ended.sort_by_key(|ended| ended.lsn);
+        ended.order_by_key(|ended| ended.lsn);
         let mut teller = Teller::new(names.history(known), Places { places, drops }, min_rows);
         ended.into_iter().for_each(|ended| teller.ended(ended));
         teller.open(open, before);

@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::history::moment::Moment;
 use walstat_names::catalog::history::{CatalogsAt, Deeds, History};
 use walstat_names::catalog::names::{Names, Relation};
@@ -172,7 +174,7 @@ impl Teller {
         let told = self.drafts.into_iter().filter(|draft| !draft.is_hidden(others, history));
         let mut events: Vec<TableEvent> = told.map(|draft| draft.event).collect();
         one_of_reindex(&mut events);
-        events.sort_by_key(|event| (event.lsn, event.xid, event.kind));
+        events.order_by_key(|event| (event.lsn, event.xid, event.kind));
         EventsFound { events, unknown: self.unknown, unexplained: self.unexplained }
     }
 }
@@ -270,7 +272,7 @@ impl Draft {
         let oids = std::iter::once(class.oid).chain(*table);
         let now = self.event.database.as_deref();
         let names = oids.map(|oid| renamed.names((class.database, oid), now, catalogs));
-        names.flatten().collect()
+        names.flatten().into_set()
     }
 
     /// Whether it is about rows of what belongs to a table, or to the system.

@@ -7,6 +7,7 @@ use crate::xid_order::precedes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::checkpoint::Checkpoint;
 use walstat_format::payload::prepare::Prepare;
 use walstat_format::payload::standby::{RUNNING_XACTS, RunningXacts};
@@ -271,7 +272,7 @@ impl OpenTransactions {
 
     pub(super) fn stored(&self, seen: &Transactions) -> Stored {
         let mut transactions: Vec<OpenTransaction> = self.all(seen).into_values().collect();
-        transactions.sort_by_key(|open| open.since);
+        transactions.order_by_key(|open| open.since);
         let are_all = transactions.len() <= STORED_MAX;
         transactions.truncate(STORED_MAX);
         let last = self.stretches.last().filter(|_| are_all && !self.is_broken);

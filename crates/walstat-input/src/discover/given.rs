@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use walstat_format::ordered::OrderBy;
 
 /// A directory that was looked into.
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ impl Found {
                 metadata => files.push((root, path, metadata)),
             }
         }
-        files.sort_by_key(|(root, ..)| *root);
+        files.order_by_key(|(root, ..)| *root);
         let mut found_below = FoundBelow::default();
         for (root, path, metadata) in files {
             self.add_given_file(root, &path, metadata, &mut found_below)?;

@@ -9,6 +9,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::segment::Segment;
 use crate::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
+use walstat_format::ordered::CollectOrdered;
 
 /// The histories without those that no server gets and that lead to no segment: it restores as if they were
 /// not there. So what was found to be wrong with them is a note.
@@ -155,7 +156,7 @@ impl Plan {
             let empty = empty.then(|| Lineage::from_ancestors(timeline, &[]));
             Some((timeline, Lineage::that_is_wrong(timeline, histories).or(empty)?))
         };
-        before.chain([read]).filter_map(wrong).collect()
+        before.chain([read]).filter_map(wrong).into_map()
     }
 
     /// What that history says, if something else was taken in its place.

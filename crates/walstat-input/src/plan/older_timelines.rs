@@ -7,6 +7,7 @@ use crate::segment::Segment;
 use crate::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 
 /// The timelines of the files; and problems of files that are named for one that was never begun, or of
@@ -57,7 +58,7 @@ impl Plan {
             .iter()
             .chain([&self.lineage])
             .map(|lineage| (lineage.timeline(), lineage))
-            .collect();
+            .into_map();
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         let mut problems = Vec::new();
         for ((timeline, number), files) in &self.files {

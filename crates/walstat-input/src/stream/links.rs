@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
+use walstat_format::ordered::OrderBy;
 
 /// No path that a server's system takes is longer (`PATH_MAX`), so none has more parts.
 const PATH_MAX: usize = 4096;
@@ -137,7 +138,7 @@ impl Links {
             }
         }
         // Those with the name of the member itself come first: that name is right.
-        found.sort_by_key(|((target, _), link)| name_of(target) != name_of(&link.path));
+        found.order_by_key(|((target, _), link)| name_of(target) != name_of(&link.path));
         found.into_iter().for_each(|(copied, link)| self.want(copied, link));
         // The last one is read first.
         self.wanted.values_mut().for_each(|links| links.reverse());

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::{GLOBAL_TABLESPACE, NAME_BYTES};
+use walstat_format::ordered::CollectOrdered;
 
 /// A relation, and one of its files. Keys are the columns of `walstat names`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -185,7 +186,7 @@ impl Names {
     /// they have and had.
     pub fn list(&self) -> Vec<Listed> {
         let with_file: BTreeSet<(u32, u32)> =
-            self.files().map(|(file, relation)| (file.database, relation.oid)).collect();
+            self.files().map(|(file, relation)| (file.database, relation.oid)).into_set();
         let without = self.relations().filter(|(database, relation)| {
             let is_listed = kind::PARTITIONED.contains(&char::from(relation.kind));
             is_listed && !with_file.contains(&(*database, relation.oid))

@@ -19,6 +19,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::record_header::FIRST_NORMAL_XID;
 
 /// Schemas whose oids are fixed, for where `pg_namespace` is not known.
@@ -277,7 +278,7 @@ impl<'s> Resolver<'s> {
             offer(&mut best, (seen.database, seen.row.oid()), seen);
         }
         // In one order: of two rows with one oid the last one names it.
-        best.into_iter().collect()
+        best.into_iter().into_map()
     }
 
     fn name_databases(&self, names: &mut Names) {

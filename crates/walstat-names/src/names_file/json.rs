@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use walstat_format::ordered::CollectOrdered;
 
 /// The key under which `walstat names` has its rows.
 const ROWS: &str = "names";
@@ -125,7 +126,7 @@ fn listed(text: &str) -> Result<Listed, String> {
             Value::String(text) => (key.as_str(), text.clone()),
             other => (key.as_str(), other.to_string()),
         })
-        .collect();
+        .into_map();
     Listed::of_columns(|key| texts.get(key).map(String::as_str))
 }
 

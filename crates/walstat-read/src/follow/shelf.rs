@@ -13,6 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use walstat_format::ordered::CollectOrdered;
 
 /// What `pg_receivewal` appends while it writes, behind the suffix of a compression.
 const PARTIAL_SUFFIX: &str = ".partial";
@@ -140,7 +141,7 @@ impl Listing<'_> {
         self.folders.insert(folder.to_owned(), (age > UNSETTLED).then_some(changed));
         let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
         let names: BTreeSet<String> =
-            entries.iter().map(|entry| file_name(&entry.path())).collect();
+            entries.iter().map(|entry| file_name(&entry.path())).into_set();
         for entry in entries {
             let path = entry.path();
             match FileName::parse(&file_name(&path)) {

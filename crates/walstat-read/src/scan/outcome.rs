@@ -23,6 +23,8 @@ use holes::Holes;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_format::page::{LONG_HEADER_BYTES, PageFault};
 use walstat_format::segment::NAME_DIGITS;
 
@@ -111,11 +113,11 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
     let lost = |problem: &Problem| {
         (problem.kind == ProblemKind::MissingSegment).then(|| problem.segment.clone())
     };
-    let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).collect();
+    let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).into_set();
     // So is a file with the pages of an older timeline, of which no page was read.
     let is_older = |problem: &&Problem| problem.kind == ProblemKind::PageTimeline;
     let older = outcome.problems.iter().filter(is_older).map(|problem| problem.segment.clone());
-    let older: BTreeSet<String> = older.collect();
+    let older: BTreeSet<String> = older.into_set();
     let new = |problem: &&Problem| {
         lost(problem).is_none_or(|segment| !told.contains(&segment))
             && !(is_older(problem) && older.contains(&problem.segment))
@@ -303,7 +305,7 @@ impl<O> Outcome<O> {
         let is_of_sha1 = |problem: &Problem| problem.kind == ProblemKind::ArchiveChecksum;
         let name = |problem: &Problem| problem.segment.get(..NAME_DIGITS).map(str::to_owned);
         let others = self.problems.iter().filter(|problem| !is_of_sha1(problem));
-        let broken: BTreeSet<_> = others.map(name).collect();
+        let broken: BTreeSet<_> = others.map(name).into_set();
         let is_alone =
             |problem: &mut Problem| is_of_sha1(problem) && !broken.contains(&name(problem));
         self.checksums_alone.extend(self.problems.extract_if(.., is_alone));
@@ -319,7 +321,7 @@ impl<O> Outcome<O> {
             _ => problem.segment.clone(),
         };
         let identity = |problem: &Problem| (problem.kind, problem.lsn, name(problem));
-        let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect();
+        let mut known: BTreeSet<_> = self.problems.iter().map(identity).into_set();
         self.problems
             .extend(problems.into_iter().filter(|problem| known.insert(identity(problem))));
         self.sort_problems();
@@ -327,7 +329,7 @@ impl<O> Outcome<O> {
 
     fn sort_problems(&mut self) {
         // The order does not depend on that in which files were looked at.
-        self.problems.sort_by(|a, b| {
+        self.problems.order_by(|a, b| {
             let order = |problem: &Problem| (problem.lsn, problem.kind.name());
             order(a).cmp(&order(b)).then_with(|| a.segment.cmp(&b.segment))
         });

@@ -27,6 +27,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::Geometry;
 
 /// Reads the WAL that was found, on up to `threads` threads. Each run of segments is counted by a copy
@@ -269,7 +270,7 @@ impl Reading<'_> {
         let wrong: Vec<_> = wrong.collect();
         wrong.iter().for_each(|(timeline, end)| found.histories.correct(*timeline, *end));
         let begins: BTreeMap<u32, Ancestor> =
-            begins.into_iter().map(|(timeline, begin)| (timeline, begin.end)).collect();
+            begins.into_iter().map(|(timeline, begin)| (timeline, begin.end)).into_map();
         let are_others_corrected = found.histories.correct_ancestors(&begins);
         if is_settled || !wrong.is_empty() || are_others_corrected {
             *plan = self.plan(found)?;

@@ -27,6 +27,8 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_format::segment::SegmentName;
 
 /// The share of what is known that is read again, from 0 to 1.
@@ -87,7 +89,7 @@ impl Reading<'_> {
         }
         let (tasks, mut round) = self.choose::<O>(&found);
         self.read_files(&found, &tasks, prototype);
-        let files: BTreeSet<String> = found.pieces.iter().map(path_of).collect();
+        let files: BTreeSet<String> = found.pieces.iter().map(path_of).into_set();
         let observer = Partial::observer(prototype);
         // Those in tars, too.
         let streamed = streamed::pass(&mut found, &self.wanted, self.progress, &observer).passed;
@@ -140,7 +142,8 @@ impl Reading<'_> {
             rechecked: share,
             read_bytes: 0,
         };
-        known.sort_by(|(round, task), (other, next)| (round, &task.path).cmp(&(other, &next.path)));
+        known
+            .order_by(|(round, task), (other, next)| (round, &task.path).cmp(&(other, &next.path)));
         tasks.extend(known.into_iter().take(share).map(|(_, task)| task));
         (tasks, round)
     }
@@ -213,7 +216,7 @@ impl Reading<'_> {
             let file = KnownFile::of(&piece.probe)?;
             Some((index, memory.recall::<O>(&path_of(piece), &file)?))
         });
-        recalled.collect()
+        recalled.into_map()
     }
 }
 

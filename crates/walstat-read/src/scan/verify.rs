@@ -33,6 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::LONG_HEADER_BYTES;
 
 /// Reads segments without counting their records.
@@ -116,7 +117,7 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
     if verifier.scope.limit.is_some() {
         return verified;
     }
-    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).collect();
+    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).into_set();
     for lineage in &plan.other_lineages {
         timeline(plan, lineage, &counted, verifier, &mut verified);
     }

@@ -9,6 +9,7 @@ use crate::model::estimate::WORTH_A_WORD;
 use crate::model::finding::{AdvisedSetting, Certainty, Finding, Together};
 use crate::model::size::whole_megabytes;
 use serde_json::{Map, Value};
+use walstat_format::ordered::OrderBy;
 
 /// Weight of a finding that saves so much at most.
 const POSSIBLE: f64 = 0.9;
@@ -33,7 +34,7 @@ pub(super) fn ordered(report: &Report, found: Vec<Finding>) -> (Vec<Finding>, Ve
     let is_little = |finding: &Finding| finding.saved_bytes_a_day.is_some_and(|b| b < SILENT_A_DAY);
     let (little, mut told): (Vec<Finding>, Vec<Finding>) =
         findings.into_iter().partition(is_little);
-    told.sort_by(|a, b| {
+    told.order_by(|a, b| {
         let by_figure = has_figure(report, b).cmp(&has_figure(report, a));
         let by_weight = weight(report, b).total_cmp(&weight(report, a));
         by_figure.then(by_weight).then(b.severity.cmp(&a.severity))

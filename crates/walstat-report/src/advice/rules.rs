@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
 use walstat_format::block::{BLOCK_HEADER_BYTES, DATA_HEADER_SHORT_BYTES, PLACE_BYTES};
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::heap::Lock;
 use walstat_format::record_header::RECORD_HEADER_BYTES;
 
@@ -240,7 +241,7 @@ pub(super) fn worth_apart(report: &Report) -> Option<&EstimateRow> {
         -row.predicted.change_ratio >= saved + WORTH_A_STEP
     };
     let mut rows: Vec<&EstimateRow> = tried.filter(is_near).collect();
-    rows.sort_by_key(|row| row.checkpoints_apart.unwrap_or(u32::MAX));
+    rows.order_by_key(|row| row.checkpoints_apart.unwrap_or(u32::MAX));
     rows.into_iter().fold(None, |best, row| if step(best, row) { Some(row) } else { best })
 }
 
@@ -345,7 +346,7 @@ fn worst_tables(
         .map(|row| (row, amount(row), amount(row) as f64 / all.max(1) as f64))
         .filter(|(_, _, share)| *share >= LEAST_SHARE)
         .collect();
-    worst.sort_by_key(|(row, amount, _)| (Reverse(*amount), row.label()));
+    worst.order_by_key(|(row, amount, _)| (Reverse(*amount), row.label()));
     worst.truncate(TABLES_NAMED);
     worst
 }

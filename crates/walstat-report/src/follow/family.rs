@@ -9,6 +9,7 @@ use crate::model::kind::KindRow;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use walstat_format::ordered::OrderBy;
 
 /// At most this many rows are told for each row of the top.
 const TOLD_FOR_EACH: usize = 10;
@@ -96,7 +97,7 @@ impl Family {
         let most = top.saturating_mul(TOLD_FOR_EACH).min(ROWS_MAX);
         let told = self.rows.values().filter(|row| row.told.is_some()).count();
         let mut ranked: Vec<&mut Row> = self.rows.values_mut().collect();
-        ranked.sort_by_key(|row| Reverse(row.bytes));
+        ranked.order_by_key(|row| Reverse(row.bytes));
         let entering = ranked.into_iter().take(top).filter(|row| row.told.is_none());
         for row in entering.take(most.saturating_sub(told)) {
             row.told = Some(Tally::default());
@@ -118,7 +119,7 @@ impl Family {
     pub(super) fn told(&self, labels: usize) -> Vec<(Vec<String>, Tally)> {
         let told = self.rows.iter().filter_map(|(labels, row)| Some((labels.clone(), row.told?)));
         let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(_, tally)| Reverse(tally.numbers.total_bytes));
+        told.order_by_key(|(_, tally)| Reverse(tally.numbers.total_bytes));
         if self.other != Tally::default() || self.rows.values().any(|row| row.told.is_none()) {
             told.push((others(labels), self.other));
         }

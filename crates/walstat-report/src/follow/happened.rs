@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use walstat_analyse::finished_transactions::FinishedTransaction;
 use walstat_analyse::follow::{Dropped, Following, News, PassedCheckpoint};
 use walstat_format::block::RelFileLocator;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::names::Relation;
 use walstat_read::follow::Happening;
 
@@ -45,7 +46,7 @@ impl Reporter {
         if std::mem::replace(&mut self.tells_checkpoints, true) {
             rows.extend(news.checkpoints.iter().map(checkpoint_row));
         }
-        rows.sort_by(|a, b| a.time.cmp(&b.time));
+        rows.order_by(|a, b| a.time.cmp(&b.time));
         rows
     }
 

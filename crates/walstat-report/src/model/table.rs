@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use walstat_format::ordered::OrderBy;
 
 /// A table. In JSON it is the list of its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -201,7 +202,7 @@ impl<R: TableRow> Table<R> {
 
     /// Orders the rows and keeps the first `top`; 0 keeps all.
     pub(crate) fn arrange(&mut self, sort: Sort, top: usize) {
-        self.rows.sort_by(|a, b| compare(a, b, sort));
+        self.rows.order_by(|a, b| compare(a, b, sort));
         self.cut(top);
     }
 

@@ -9,6 +9,8 @@ use walstat_analyse::amounts::Amounts;
 use walstat_analyse::kind::{FoundKinds, FoundMaintenance, KindSums, Maintenance, RowOperation};
 use walstat_analyse::ratios::ratio;
 use walstat_format::block::RelFileLocator;
+use walstat_format::ordered::CollectOrdered;
+use walstat_format::ordered::OrderBy;
 use walstat_format::payload::checkpoint::FIRST_NORMAL_OID;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
@@ -63,7 +65,7 @@ const SAMPLED_KINDS: usize = 3;
 /// came once may or may not be in a sample: the report tells it elsewhere.
 pub(crate) fn kind_sample(found: FoundKinds, names: &Names, by: By) -> Option<KindSample> {
     let (mut rows, _) = rows(found, &Amounts::default(), names, by);
-    rows.sort_by(|a, b| {
+    rows.order_by(|a, b| {
         let key = |row: &KindRow| (Reverse(row.numbers.total_bytes), row.kind.clone());
         key(a).cmp(&key(b))
     });
@@ -156,7 +158,7 @@ fn key(operations: &[(RelFileLocator, RowOperation)], names: &Names, by: By) -> 
         })
         .collect();
     let own = owners.iter().filter(|(owner, _)| !owner.is_toast);
-    let mut told: BTreeSet<KindOperation> = own.map(|(owner, work)| owner.with(*work)).collect();
+    let mut told: BTreeSet<KindOperation> = own.map(|(owner, work)| owner.with(*work)).into_set();
     for (owner, work) in owners.iter().filter(|(owner, _)| owner.is_toast) {
         let writes = [KindOfWork::Insert, KindOfWork::Update, KindOfWork::Delete, KindOfWork::Ddl];
         // Where the WAL begins within a transaction, its table may be missing.

@@ -13,6 +13,7 @@ use walstat_analyse::relation::{Relation, Relations};
 use walstat_analyse::update::{Cost, Costs, Updates};
 use walstat_analyse::vacuum::Vacuums;
 use walstat_format::block::RelFileLocator;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::names;
 use walstat_names::catalog::names::Names;
 use walstat_names::catalog::row::TOAST_SCHEMA_NAME;
@@ -215,7 +216,7 @@ impl Building {
 
     fn finish(mut self, key: Key, names: &Names) -> WholeTableRow {
         self.row.indexes = together(self.indexes).map(Index::finish).collect();
-        self.row.indexes.sort_by_key(|index| (Reverse(index.part.numbers.total_bytes), index.oid));
+        self.row.indexes.order_by_key(|index| (Reverse(index.part.numbers.total_bytes), index.oid));
         let parts = self.row.heap.iter_mut().chain(&mut self.row.toast);
         let indexes = self.row.indexes.iter_mut().map(|index| &mut index.part);
         parts.chain(indexes).for_each(|part| {

@@ -8,6 +8,7 @@ use crate::blocks::Ordinal;
 use crate::trace::{RecordEffect, Trace, TracedBlock, entry_fact};
 use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::payload::Time;
 
 /// What images tell of the records between two known redo points.
@@ -95,7 +96,7 @@ fn cut_cycles(base: &Base) -> Vec<(Ordinal, Ordinal)> {
 
 /// Redo points that mark themselves, and belong to no checkpoint.
 fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
-    let known: BTreeSet<Ordinal> = base.checkpoints.iter().map(|known| known.first).collect();
+    let known: BTreeSet<Ordinal> = base.checkpoints.iter().map(|known| known.first).into_set();
     let effects = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Redo);
     let unknown = effects.filter(|(ordinal, _)| !known.contains(ordinal));
     unknown.filter_map(|(ordinal, _)| checkpoint(trace, Some(*ordinal))).collect()

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use walstat_format::block::RelFileLocator;
 use walstat_format::catalog_layout::{CatalogTable, DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 
 /// The files of a database's catalogs, or of the shared ones.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -79,7 +80,7 @@ impl Store {
     pub(crate) fn left_tablespaces(&self, database: u32) -> BTreeSet<u32> {
         let now = self.tablespace_of(database);
         let heaps = self.heaps.keys().filter(|file| file.database == database);
-        heaps.map(|file| file.tablespace).filter(|tablespace| *tablespace != now).collect()
+        heaps.map(|file| file.tablespace).filter(|tablespace| *tablespace != now).into_set()
     }
 
     /// A map that the data directory has left behind.

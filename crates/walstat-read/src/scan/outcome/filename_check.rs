@@ -15,6 +15,7 @@ use crate::scan::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::{Geometry, PageFault};
 
 /// Up to where segments are full of records; `run`: the last one with WAL. The last record may go on
@@ -200,10 +201,10 @@ pub(super) fn say_once(problems: &mut Vec<Problem>, geometry: &Geometry) {
         .iter()
         .filter(|problem| problem.segment.is_empty() && file_faults.contains(&problem.kind))
         .filter_map(place)
-        .collect();
+        .into_set();
     let of_files = problems.iter().filter(|problem| !problem.segment.is_empty());
     let of_files: BTreeMap<_, _> =
-        of_files.filter_map(|problem| Some((place(problem)?, problem.fetched))).collect();
+        of_files.filter_map(|problem| Some((place(problem)?, problem.fetched))).into_map();
     for problem in problems.iter_mut().filter(|problem| problem.segment.is_empty()) {
         let fetched = place(problem).and_then(|place| of_files.get(&place));
         problem.fetched = fetched.copied().unwrap_or(problem.fetched);

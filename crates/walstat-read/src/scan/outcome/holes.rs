@@ -7,6 +7,7 @@ use crate::input::segment::Segment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 
 /// Where segments are missing.
@@ -78,7 +79,7 @@ impl<O> Outcome<O> {
         let own = |file| SegmentName::leading(file).filter(|name| name.to_string() == *file);
         let names = names.filter_map(own);
         let there = names.filter_map(|name| Some((name.timeline, name.number(bytes)?)));
-        let there: BTreeSet<(u32, u64)> = there.collect();
+        let there: BTreeSet<(u32, u64)> = there.into_set();
         let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
         let holes = self.holes.all.iter().flat_map(|(history, hole)| {
             parts(hole, &plan.accepted_gaps).into_iter().map(|part| (*history, part))
@@ -93,7 +94,7 @@ impl<O> Outcome<O> {
                 && missing.all(|number| there.contains(&key(number)));
             is_told.then(|| SegmentName::new(timeline, first, bytes).to_string())
         });
-        let told: BTreeSet<String> = told.collect();
+        let told: BTreeSet<String> = told.into_set();
         self.problems.retain(|problem| {
             problem.kind != ProblemKind::MissingSegment || !told.contains(&problem.segment)
         });
@@ -151,7 +152,7 @@ fn is_in(problem: &Problem, gaps: &[Range<Lsn>]) -> bool {
 fn parts(hole: &Range<Lsn>, gaps: &[Range<Lsn>]) -> Vec<Range<Lsn>> {
     let bounds = gaps.iter().flat_map(|gap| [gap.start, gap.end]);
     let inside = bounds.filter(|bound| hole.start < *bound && *bound < hole.end);
-    let bounds: BTreeSet<Lsn> = inside.chain([hole.start, hole.end]).collect();
+    let bounds: BTreeSet<Lsn> = inside.chain([hole.start, hole.end]).into_set();
     let bounds: Vec<Lsn> = bounds.into_iter().collect();
     bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)).collect()
 }

@@ -10,6 +10,7 @@ use crate::input::plan::Chain;
 use crate::input::problem::{Elsewhere, Problem};
 use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 
 /// Which of both is wrong.
 enum Wrong {
@@ -26,7 +27,7 @@ pub(super) fn blame_one(problems: &mut [Problem], chain: &Chain<'_>, last: Lsn) 
         Some(Elsewhere::Apart { last, .. }) => Some(after(last)),
         _ => None,
     };
-    let apart: BTreeSet<Lsn> = problems.iter().filter_map(begin).collect();
+    let apart: BTreeSet<Lsn> = problems.iter().filter_map(begin).into_set();
     for problem in problems {
         let Some(Elsewhere::Apart { last: before, is_followed, .. }) = problem.elsewhere else {
             continue;

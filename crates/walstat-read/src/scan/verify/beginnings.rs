@@ -8,6 +8,7 @@ use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 
 /// Timelines of which there is nothing but files of older ones under their names.
 pub(in crate::scan) fn strays_alone(plan: &Plan, verifier: &Verifier<'_>) -> BTreeSet<u32> {
@@ -165,7 +166,7 @@ pub(in crate::scan) fn pass_over(
     let lineages = plan.other_lineages.iter().chain([&plan.lineage]);
     let unknown = lineages.filter(|lineage| !beginnings.contains_key(&lineage.timeline()));
     let by_page = unknown.filter_map(|it| Some((it.timeline(), left_by_page(plan, it)?)));
-    let begins: BTreeMap<u32, Ancestor> = begins.chain(by_page).collect();
+    let begins: BTreeMap<u32, Ancestor> = begins.chain(by_page).into_map();
     let is_there = |timeline: u32| {
         let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
         files.any(|(_, files)| files.iter().any(Segment::is_asked_for))
@@ -183,7 +184,7 @@ pub(in crate::scan) fn settle_beginnings(
     let bytes = u64::from(plan.geometry.segment_bytes);
     let begins = beginnings.iter().filter(|(_, it)| it.told.0 / bytes <= it.number);
     let begins: BTreeMap<u32, Ancestor> =
-        begins.map(|(timeline, it)| (*timeline, it.end)).collect();
+        begins.map(|(timeline, it)| (*timeline, it.end)).into_map();
     // No backup has its checkpoint before that, so none would be restored.
     let oldest = plan.files.keys().map(|(_, number)| number.saturating_mul(bytes)).min();
     let is_unnoticed = |told: Lsn, begins: Lsn| {

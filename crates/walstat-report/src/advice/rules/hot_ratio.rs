@@ -47,6 +47,7 @@ use crate::model::who::WholeTableRow;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
+use walstat_format::ordered::OrderBy;
 use walstat_names::catalog::row::CATALOG_SCHEMA_NAME;
 
 /// Below this share of HOT updates, index maintenance is worth a look.
@@ -181,7 +182,7 @@ fn dear_tables(report: &Report, threshold: f64) -> Vec<&WholeTableRow> {
     let mut rows: Vec<&WholeTableRow> =
         our_rows(report).filter(|row| row.database.is_some()).filter(is_dear).collect();
     let saved = |row: &WholeTableRow| Reverse(saved_of(report, row) as u64);
-    rows.sort_by_key(|row| (saved(row), Reverse(row.numbers.total_bytes), row.label()));
+    rows.order_by_key(|row| (saved(row), Reverse(row.numbers.total_bytes), row.label()));
     rows
 }
 

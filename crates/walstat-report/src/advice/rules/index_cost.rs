@@ -21,6 +21,7 @@ use crate::model::percent::percent;
 use crate::model::threshold::{Speaks, Threshold, Unit};
 use crate::model::who::{IndexPart, Part, WholeTableRow};
 use std::cmp::Reverse;
+use walstat_format::ordered::OrderBy;
 
 /// Indexes write so many times what the heap does.
 const TIMES: Threshold =
@@ -86,7 +87,7 @@ fn check(report: &Report) -> Option<Finding> {
 /// primary key, or else the smallest, since one at least is needed.
 fn droppable(row: &WholeTableRow) -> Option<(Vec<&IndexPart>, &IndexPart, &'static str)> {
     let mut ranked: Vec<&IndexPart> = standing(row).collect();
-    ranked.sort_by_key(|index| (Reverse(bytes_of(index)), &index.name));
+    ranked.order_by_key(|index| (Reverse(bytes_of(index)), &index.name));
     let (kept, why) = match ranked.iter().position(|index| index.name.ends_with(PRIMARY_KEY)) {
         Some(at) => (ranked.remove(at), "the primary key"),
         None => (ranked.pop()?, "the smallest"),

@@ -50,6 +50,7 @@ use crate::model::update::UpdateBytes;
 use crate::model::who::{IndexPart, WholeTableRow};
 use std::cmp::Reverse;
 use walstat_analyse::ratios::ratio;
+use walstat_format::ordered::OrderBy;
 
 /// From this share of all bytes on it is worth a look.
 const SHARE: Threshold = Threshold::from_share(0.2, 0.1, 0.4);
@@ -287,7 +288,7 @@ fn with_vacuum(row: &LargeWorkRow, table: &WholeTableRow) -> u64 {
 /// of them is taken for is chance.
 fn works(report: &Report) -> Vec<LargeWorkRow> {
     let mut rows: Vec<LargeWorkRow> = report.large_work.iter().flatten().cloned().collect();
-    rows.sort_by_key(|row| Reverse(row.total_bytes));
+    rows.order_by_key(|row| Reverse(row.total_bytes));
     let mut told: Vec<LargeWorkRow> = Vec::new();
     for row in rows {
         let same =

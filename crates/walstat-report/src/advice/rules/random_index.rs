@@ -30,6 +30,7 @@ use crate::model::threshold::Threshold;
 use crate::model::who::{IndexPart, WholeTableRow};
 use serde_json::json;
 use std::cmp::Reverse;
+use walstat_format::ordered::OrderBy;
 
 /// Its images are at least this share of all bytes.
 const IMAGES: Threshold = Threshold::from_share(0.10, 0.05, 0.20);
@@ -61,7 +62,7 @@ fn check(report: &Report) -> Option<Finding> {
     let images = |index: &IndexPart| index.part.numbers.fpi_bytes;
     let mut random: Vec<(&WholeTableRow, &IndexPart)> =
         random.filter(|(_, index)| RULE.share(report, images(index), total).is_some()).collect();
-    random.sort_by_key(|(_, index)| (Reverse(images(index)), &index.name));
+    random.order_by_key(|(_, index)| (Reverse(images(index)), &index.name));
     let random: Vec<Random> = random
         .into_iter()
         .map(|(row, index)| Random {
