@@ -4,6 +4,7 @@
 mod archivers;
 mod around;
 mod aside;
+mod being_copied;
 mod blame;
 mod contradicting;
 mod copied;

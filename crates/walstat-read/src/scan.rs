@@ -3,6 +3,7 @@
 pub mod alone;
 mod around;
 pub mod books;
+pub(crate) mod changing;
 pub mod claims;
 mod copies;
 mod damage;

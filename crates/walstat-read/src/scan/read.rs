@@ -1,6 +1,7 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
 use super::alone::{Counted, Passed};
+use super::changing::{SETTLING, has_lost_files, have_changed, is_cut, is_young};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
@@ -25,7 +26,6 @@ use crate::input::storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
 use walstat_format::lsn::Lsn;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::Geometry;
@@ -95,9 +95,10 @@ pub(crate) fn read_passed(
         enough_descriptors(&plan, threads)?;
         let result = reading.read(&mut plan);
         tries += 1;
-        // A server removes and renames segments while they are read: look again what there is.
+        // A server removes and renames segments while they are read, and `archive_command` writes one that is
+        // not whole before it has ended: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| is_sound(outcome, &plan));
-        if sound || tries >= tries_max || !has_lost_files(&plan) {
+        if sound || tries >= tries_max || !have_changed(&plan, result.as_ref()) {
             break (plan, result?);
         }
         found = again(&found, &range)?;
@@ -147,10 +148,6 @@ fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputErr
 /// How often WAL is looked for and read again if files disappear meanwhile.
 const TRIES_MAX: u32 = 10;
 
-/// A server removes and renames old segments in no order, one every few milliseconds, so that for a while
-/// some are missing between others. If nothing has changed after this pause, they are really missing.
-pub(crate) const SETTLING: Duration = Duration::from_millis(300);
-
 /// Timelines and numbers of the segments.
 fn segments_of(plan: &Plan) -> Vec<(u32, u64)> {
     plan.segments.iter().map(|segment| (segment.timeline, segment.number)).collect()
@@ -165,17 +162,10 @@ fn is_live(plan: &Plan) -> bool {
     plan.segments.iter().any(is_young)
 }
 
-/// Whether nothing is damaged, and all files could be read.
+/// Whether nothing is damaged, and all files could be read to their ends.
 fn is_sound(outcome: &Outcome<Observer>, plan: &Plan) -> bool {
     let mut problems = outcome.problems.iter().chain(&plan.problems);
-    outcome.first_damage.is_none()
-        && !problems.any(|problem| problem.kind == ProblemKind::Unreadable)
-}
-
-/// Whether a file of the plan is not there any more.
-fn has_lost_files(plan: &Plan) -> bool {
-    let mut files = plan.files.values().flatten().filter(|segment| segment.source.is_file());
-    files.any(|segment| segment.source.modified().is_none())
+    outcome.first_damage.is_none() && !problems.any(is_cut)
 }
 
 /// What is asked, and what came through streams.
@@ -408,11 +398,6 @@ fn is_being_written(plan: &Plan, lsn: Lsn) -> bool {
 /// have the same modification time.
 fn was_just_written(plan: &Plan, lsn: Lsn) -> bool {
     files_at(plan, lsn).any(is_young)
-}
-
-fn is_young(segment: &Segment) -> bool {
-    let age = |time: SystemTime| time.elapsed().unwrap_or_default();
-    segment.modified.is_some_and(|time| age(time) < 50 * CLOCK_TICK)
 }
 
 fn no_record(plan: &Plan, start: Lsn) -> InputError {

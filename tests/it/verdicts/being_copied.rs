@@ -1,0 +1,86 @@
+//! Files that are being written while the archive is read: what is not whole yet is waited for.
+
+use super::{NAMES, archive, check, gzip, segment, three};
+use crate::support::{command, finish};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than the program takes to find that a file is not whole.
+const WRITTEN_FOR: Duration = Duration::from_millis(1500);
+
+/// Writes a file bit by bit while `work` is done, and for so long that it is not whole when it is read first.
+fn while_written<T>(path: &Path, bytes: &[u8], work: impl FnOnce() -> T) -> T {
+    let (first, rest) = bytes.split_at(bytes.len() / 3);
+    fs::write(path, first).expect("a new file");
+    let mut file = OpenOptions::new().append(true).open(path).expect("the file");
+    let is_begun = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = Instant::now();
+            let mut parts = rest[..rest.len() - 1].chunks(rest.len() / 1000 + 1);
+            while begun.elapsed() < WRITTEN_FOR {
+                is_begun.store(true, Ordering::Release);
+                parts.next().map_or(Ok(()), |part| file.write_all(part)).expect("written");
+                thread::sleep(Duration::from_millis(5));
+            }
+            parts.for_each(|part| file.write_all(part).expect("written"));
+            file.write_all(&rest[rest.len() - 1..]).expect("written");
+        });
+        while !is_begun.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+        work()
+    })
+}
+
+#[test]
+fn a_segment_that_is_being_copied_is_waited_for() {
+    let whole = three();
+    for is_packed in [false, true] {
+        let pack = |bytes: Vec<u8>| if is_packed { gzip(&bytes) } else { bytes };
+        let suffix = if is_packed { ".gz" } else { "" };
+        let files = whole.iter().map(|(name, bytes)| (name.clone() + suffix, pack(bytes.clone())));
+        let mut files: Vec<(String, Vec<u8>)> = files.collect();
+        let (name, last) = files.pop().expect("three");
+        let directory = archive(&files);
+        let path = directory.path().join(&name);
+        let report = |ran: crate::support::Ran| {
+            let report = ran.exits(0).json();
+            assert_eq!(report["input"]["segments"], 3, "{name}: {report}");
+        };
+        report(while_written(&path, &last, || check(&["--as", "archive"], directory.path())));
+        let stats = || finish(command(&["-f", "json", "--as", "archive"]).arg(directory.path()));
+        report(while_written(&path, &last, stats));
+    }
+}
+
+/// So is what `gzip` makes of a segment that is still there.
+#[test]
+fn a_segment_that_is_being_packed_in_its_place_is_waited_for() {
+    let files = three();
+    let directory = archive(&files);
+    let (plain, packed) =
+        (directory.path().join(NAMES[1]), directory.path().join(format!("{}.gz", NAMES[1])));
+    let ran = while_written(&packed, &gzip(&segment(1)), || {
+        check(&["--as", "archive"], directory.path())
+    });
+    assert_eq!(ran.exits(0).json()["input"]["segments"], 3);
+    fs::remove_file(plain).expect("as gzip does");
+}
+
+/// One that does not grow any more is cut off.
+#[test]
+fn a_copy_that_was_given_up_is_cut_off() {
+    let mut files = three();
+    files[2].1.truncate(1 << 19);
+    let directory = archive(&files);
+    let ran = check(&["--as", "archive"], directory.path()).exits(4);
+    let problem = &ran.json()["problems"][0];
+    assert_eq!((&problem["kind"], &problem["segment"]), (&"truncated".into(), &NAMES[2].into()));
+    fs::write(directory.path().join(NAMES[2]), segment(2)).expect("the whole one");
+    check(&["--as", "archive"], directory.path()).exits(0);
+}
