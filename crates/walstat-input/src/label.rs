@@ -78,15 +78,14 @@ pub enum LabelError {
 pub struct BackupLabel {
     /// The label.
     pub label: Label,
-    /// What `pg_control` says, if the label lies in a plain backup, or in the tar of one that is taken from a
-    /// standby.
+    /// What `pg_control` says, if the label lies in a backup, plain or a tar.
     pub control: Option<Control>,
     /// What is wrong with that `pg_control`: a server does not start with it.
     pub is_broken: Option<String>,
 }
 
-/// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. A tar may be
-/// large: it is read up to what has to be known of it, and no farther.
+/// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. A tar is read
+/// to its `pg_control`, which is its end with a `pg_basebackup`.
 pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
     Ok(read_told(path)?.found)
 }
@@ -167,6 +166,9 @@ fn told_of(text: &str, is_servers: bool, history: Option<&str>) -> Result<ToldLa
 
 /// The label in a directory or in a tar.
 const BACKUP_LABEL: &str = "backup_label";
+
+/// What each data directory has.
+const PG_VERSION: &str = "PG_VERSION";
 
 /// How deep the label may be packed: in a compressed tar.
 const DEPTH_MAX: usize = 2;
@@ -278,7 +280,7 @@ fn control_beside(label: &Path) -> Result<Option<Control>, ControlError> {
         _ => label.to_owned(),
     };
     // A label may be kept alone. Of a whole backup, `pg_basebackup` writes `pg_control` last.
-    let is_backup = || storage::exists(&directory.join("PG_VERSION"));
+    let is_backup = || storage::exists(&directory.join(PG_VERSION));
     if !storage::exists(&control::path(&directory)) && !is_backup() {
         return Ok(None);
     }

@@ -393,16 +393,12 @@ fn a_partial_segment_is_not_restored() {
 
 #[test]
 fn a_label_is_found_in_the_tar_of_a_base_backup() {
-    let mut tar = tar::Builder::new(Vec::new());
-    for (name, bytes) in [
-        ("./PG_VERSION", b"15\n".to_vec()),
-        ("./backup_label", fs::read(label()).expect("the label")),
-    ] {
-        let mut header = tar::Header::new_ustar();
-        header.set_size(bytes.len() as u64);
-        tar.append_data(&mut header, name, bytes.as_slice()).expect("a vector takes all");
-    }
-    let tar = tar.into_inner().expect("a vector takes all");
+    let base = copied_base();
+    let read = |name: &str| fs::read(base.path().join(name)).expect("a file of the backup");
+    let (label, control) = (read("backup_label"), read("global/pg_control"));
+    let members: [(&str, &[u8]); 3] =
+        [("./PG_VERSION", b"15\n"), ("./backup_label", &label), ("./global/pg_control", &control)];
+    let tar = tar_of(&members);
     let packed = zstd::encode_all(tar.as_slice(), 1).expect("a vector takes all");
     let directory = tempfile::tempdir().expect("a directory");
     for (name, bytes) in [("base.tar", tar), ("base.tar.zst", packed)] {
@@ -412,13 +408,47 @@ fn a_label_is_found_in_the_tar_of_a_base_backup() {
         assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{name}");
     }
     let other = directory.path().join("other.tar");
-    let mut tar = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_ustar();
-    header.set_size(3);
-    tar.append_data(&mut header, "PG_VERSION", &b"15\n"[..]).expect("a vector takes all");
-    fs::write(&other, tar.into_inner().expect("a vector takes all")).expect("a tar");
+    fs::write(&other, tar_of(&members[..1])).expect("a tar");
     let ran = restore(&[backup().join("archive")], &other).exits(3);
     assert!(ran.stderr.contains("no backup_label in this tar"), "{}", ran.stderr);
+}
+
+/// Nobody restores a tar that is cut off, one without `pg_control`, or one of another cluster; but a label may
+/// be packed alone.
+#[test]
+fn the_tar_of_a_backup_is_whole_and_of_the_cluster() {
+    let base = copied_base();
+    let read = |name: &str| fs::read(base.path().join(name)).expect("a file of the backup");
+    let (label, control) = (read("backup_label"), read("global/pg_control"));
+    let mut other = control.clone();
+    other[0] ^= 1;
+    let checksum = crc32c::crc32c(&other[..288]).to_le_bytes();
+    other[288..292].copy_from_slice(&checksum);
+    let label = ("backup_label", label.as_slice());
+    let version: (&str, &[u8]) = ("PG_VERSION", b"15\n");
+    let whole = tar_of(&[label, version, ("global/pg_control", &control)]);
+    let tars = [
+        (whole[..1600].to_vec(), "not restorable: the backup's pg_control: the tar"),
+        (
+            tar_of(&[label, version]),
+            "not restorable: the backup's pg_control: it is not in the tar",
+        ),
+        (
+            tar_of(&[label, version, ("global/pg_control", &other)]),
+            "not restorable: the backup is of cluster",
+        ),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("base.tar");
+    for (tar, told) in tars {
+        fs::write(&path, tar).expect("a tar");
+        let ran = restore(&[backup().join("archive")], &path).exits(1);
+        assert!(sentence(&ran).starts_with(told), "{}", sentence(&ran));
+    }
+    for tar in [tar_of(&[label]), whole] {
+        fs::write(&path, tar).expect("a tar");
+        restore(&[backup().join("archive")], &path).exits(0);
+    }
 }
 
 /// The base backup, of which a test may change files.

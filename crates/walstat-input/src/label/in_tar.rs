@@ -3,7 +3,7 @@
 
 use super::super::control::{self, Control, ControlError, FILE_BYTES};
 use super::super::tar::{Kind, Member, for_each_member};
-use super::{BACKUP_LABEL, LabelError, as_known, parse, plain};
+use super::{BACKUP_LABEL, LabelError, PG_VERSION, as_known, plain};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -25,10 +25,11 @@ impl Packed {
     }
 }
 
-/// Reads a tar up to the label. Of a standby's backup only `pg_control` says from where on it is consistent,
-/// so it is read up to that, too: with a `pg_basebackup` that is to the end, which may take long.
+/// Reads a tar up to the label and `pg_control`: with a `pg_basebackup` that is to the end, which may take
+/// long. It says of which cluster the backup is and where a standby's is consistent, and a tar that is cut
+/// off, as on a full disk, has none.
 pub(super) fn read(reader: impl Read) -> Result<Packed, LabelError> {
-    let (mut text, mut control) = (None, None);
+    let (mut text, mut control, mut is_backup) = (None, None, false);
     let read = for_each_member(reader, |Member { path, kind, bytes, .. }| {
         let inner = path.strip_prefix(".").unwrap_or(&path);
         if kind != Kind::File {
@@ -36,15 +37,15 @@ pub(super) fn read(reader: impl Read) -> Result<Packed, LabelError> {
         }
         if inner == Path::new(BACKUP_LABEL) {
             text = Some(plain(bytes)?);
+        } else if inner == Path::new(PG_VERSION) {
+            is_backup = true;
         } else if inner == control::path(Path::new("")) {
             let mut found = Vec::new();
             bytes.take(FILE_BYTES).read_to_end(&mut found)?;
             control = Some(found);
         }
-        Ok(match &text {
-            Some(text) if control.is_some() || !is_of_standby(text) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        })
+        let is_all = text.is_some() && control.is_some();
+        Ok(if is_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     });
     let Some(text) = text else {
         read?;
@@ -54,13 +55,13 @@ pub(super) fn read(reader: impl Read) -> Result<Packed, LabelError> {
         // Without what lies behind it nobody restores it.
         (Err(error), _) => Err(broken_tar(&error)),
         (Ok(()), Some(bytes)) => as_known(Control::parse(&bytes)),
+        (Ok(()), None) if is_backup => {
+            Err(io::Error::new(io::ErrorKind::NotFound, "it is not in the tar").into())
+        }
+        // A label may be packed alone.
         (Ok(()), None) => Ok(None),
     };
     Ok(Packed { text, control, is_member: true })
-}
-
-fn is_of_standby(label: &str) -> bool {
-    parse(label).is_ok_and(|(label, _)| label.from_standby)
 }
 
 fn broken_tar(error: &io::Error) -> ControlError {
