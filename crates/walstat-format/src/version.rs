@@ -84,6 +84,9 @@ pub struct Version {
 pub struct RecoverySettings {
     /// The file with `recovery_target_lsn` and its like.
     pub file: &'static str,
+    /// Whether a server follows the latest timeline unless told otherwise (12+); before, it stays on that of
+    /// the backup.
+    pub follows_latest: bool,
     /// Whether recovery begins where the label says (15+); before, where the checkpoint says that it names.
     pub reads_label_start: bool,
     /// Whether the label has to be of the checkpoint's timeline (11+).
@@ -104,6 +107,7 @@ pub struct RecoverySettings {
 const fn recovery(index: usize) -> RecoverySettings {
     RecoverySettings {
         file: if index >= Release::V12 as usize { "postgresql.conf" } else { "recovery.conf" },
+        follows_latest: index >= Release::V12 as usize,
         reads_label_start: index >= Release::V15 as usize,
         reads_label_timeline: index >= Release::V11 as usize,
         has_lsn: index >= Release::V10 as usize,

@@ -299,15 +299,32 @@ pub(crate) fn left_aside(plan: &Plan) -> (BTreeMap<u32, usize>, usize) {
     (counts, partial.len())
 }
 
+/// How far a timeline goes on behind the segment in which the one that is followed left it.
+fn goes_on(plan: &Plan, timeline: u32) -> Option<String> {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    let (_, span) =
+        plan.lineage.spans().find(|(of, _)| *of == timeline && !plan.is_timeline_asked)?;
+    let ((_, last), _) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next_back()?;
+    let end = Lsn(last.saturating_add(1).saturating_mul(bytes));
+    (last.saturating_mul(bytes) > span.end.0).then(|| {
+        format!(
+            ", as by a restore, and left it at {}: what timeline {timeline} has from there on to {end} is \
+             not restored",
+            span.end
+        )
+    })
+}
+
 /// What is verified and not counted: segments of timelines that the one followed has left.
 fn not_counted(plan: &Plan) -> Vec<String> {
     let (counts, partial) = left_aside(plan);
     let note = |(timeline, count): (u32, usize)| {
         let segments = if count == 1 { "segment" } else { "segments" };
         let followed = plan.timeline;
+        let goes_on = goes_on(plan, timeline).unwrap_or_default();
         format!(
             "{count} {segments} of timeline {timeline} verified but not counted: timeline \
-             {followed} is followed (-t {timeline} counts them)"
+             {followed} is followed{goes_on} (-t {timeline} counts them)"
         )
     };
     let not_read = (partial > 0)

@@ -18,6 +18,7 @@ pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
 use astray::{astray, leads_astray};
 pub use backup::Backup;
 pub(crate) use beginning::can_begin;
+use search::stays;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
 pub(crate) use two_phase::{Lost, ends_hot_standby, lost_after_all, lost_at_the_end};
 use walstat_analyse::backup::Backups;
@@ -30,7 +31,7 @@ use walstat_format::segment::SegmentName;
 use walstat_read::input::history;
 use walstat_read::input::input_kind::InputKind;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
+use walstat_read::input::problem::{Elsewhere, Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
 use walstat_read::input::timeline::Lineage;
 use walstat_read::scan::claims::Replacing;
@@ -251,8 +252,8 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     } else {
         format!(" on timeline {}", wal.plan.timeline)
     };
-    let consistent =
-        format!("{consistent}{}", broken.and_then(|it| astray(it, wal)).unwrap_or_default());
+    let astray = broken.and_then(|it| astray(it, wal)).unwrap_or_default();
+    let consistent = format!("{consistent}{astray}{}", stays(backup, wal.plan).unwrap_or_default());
     let gone = broken.and_then(|problem| wrong_size(problem, wal));
     let gone = gone.map_or_else(String::new, |file| file.at_the_limit());
     match broken {
@@ -289,6 +290,11 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
         _ if plan.is_read_to_the_end(problem) => {
             begin.map(|begin| Lsn(begin.0.saturating_add(segment)))
         }
+        // The records of both neighbours may be whole: a server replays them up to where they do not link.
+        ProblemKind::PrevLink | ProblemKind::Continuation => match problem.elsewhere {
+            Some(Elsewhere::SeenAt(place)) => Some(place),
+            _ => problem.lsn,
+        },
         kind if kind.is_of_records() => problem.lsn,
         // Up to there both copies are alike.
         ProblemKind::DuplicateDiffers => problem.lsn.or(begin),

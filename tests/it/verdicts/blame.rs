@@ -1,5 +1,6 @@
 //! The file that is wrong is named, where a record lies in two: its good copy makes the WAL whole.
 
+use super::prepared::{back_up, restored};
 use super::{NAMES, archive, check, gzip, is_green, is_red, put, segment, three, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::disk::Disk;
@@ -324,6 +325,27 @@ fn a_segment_that_ends_in_a_switch_of_a_clone_is_blamed() {
     let mut mixed = own;
     mixed.files.insert(4, wal.finish().files[&4].clone());
     assert_eq!(blamed(&mixed), [FOUR]);
+}
+
+/// Its records are whole, and a server replays them all: it ends where the next segment does not go on.
+#[test]
+fn a_restore_comes_to_the_end_of_the_segment_of_a_clone() {
+    let mut wal = Wal::new(Form::of("15"), 3);
+    let start = back_up(&mut wal);
+    while wal.at() < (4 << 20) + (1 << 18) {
+        wal.add(&Rec::data(1000));
+    }
+    let mut clone = wal.clone();
+    clone.switch();
+    while wal.at() < (6 << 20) + (1 << 19) {
+        wal.add(&Rec::data(1500));
+    }
+    wal.switch();
+    let mut mixed = wal.finish();
+    mixed.files.insert(4, clone.finish().files[&4].clone());
+    let (code, told) = restored(mixed.write().path(), start, &[]);
+    assert!(code == Some(4) && told.starts_with("restorable to LSN 0/00500000 only"), "{told}");
+    assert!(told.ends_with(&format!(": continuation in {FOUR}")), "{told}");
 }
 
 /// No server writes behind a switch.

@@ -1,6 +1,7 @@
 //! Timelines of servers that recovered to a point in time, were promoted, or had their archive cleaned up;
 //! and records that say what cannot be. WAL made on purpose, of PostgreSQL 15, in segments of 1 MB.
 
+use super::prepared::{back_up, restored};
 use super::{check, gzip, is_green, is_noted, is_of_no_use, is_red, put, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
@@ -569,4 +570,43 @@ fn a_segment_of_the_older_timeline_under_a_newer_name_is_blamed_alone() {
         assert_eq!(told(&ran), expected, "where the other timeline is followed: {}", ran.stderr);
         fs::remove_file(state).expect("the state");
     }
+}
+
+/// Before 12 a server stays on the timeline of the backup unless it is told to follow another one.
+#[test]
+fn before_12_a_server_has_to_be_told_to_follow_another_timeline() {
+    for (release, is_told) in [("11", true), ("12", false)] {
+        let mut wal = Wal::new(Form::of(release), FIRST);
+        let start = back_up(&mut wal);
+        write(&mut wal, 30);
+        let directory = tempfile::tempdir().expect("a directory");
+        store(&promoted(&wal, 1, 2), 0, directory.path());
+        history(directory.path(), 2, &[(1, wal.at())]);
+        let (code, said) = restored(directory.path(), start, &[]);
+        assert_eq!(code, Some(0), "{said}");
+        let told = "; with recovery_target_timeline = '2' or 'latest' in recovery.conf: before 12";
+        assert_eq!(said.contains(told), is_told, "{release}: {said}");
+    }
+}
+
+/// As where somebody tried a restore and it archived a segment: what the server wrote since is not restored.
+#[test]
+fn what_an_older_timeline_has_since_is_told() {
+    let fork = timeline_1(1, true);
+    let mut older = fork.clone();
+    write(&mut older, 400);
+    older.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    store(&older, 0, directory.path());
+    store(&promoted(&fork, 1, 2), fork.at(), directory.path());
+    history(directory.path(), 2, &[(1, fork.at())]);
+    let end = walstat_format::lsn::Lsn(older.at().next_multiple_of(SEGMENT));
+    let said = format!(
+        "timeline 2 is followed, as by a restore, and left it at {}: what timeline 1 has from there on to \
+         {end} is not restored",
+        walstat_format::lsn::Lsn(fork.at())
+    );
+    is_noted("an older timeline goes on", directory.path(), &said);
+    let ran = check(&["--as", "archive", "-t", "2"], directory.path());
+    assert!(!ran.stdout.contains("as by a restore"), "{}", ran.stdout);
 }

@@ -29,6 +29,18 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     ))
 }
 
+/// What a server has to be told to come to another timeline than the backup's.
+pub(super) fn stays(backup: &Backup, plan: &Plan) -> Option<String> {
+    let (begin, end) = (begins_on(backup, plan), plan.timeline);
+    let stays = !plan.geometry.version.recovery.follows_latest && begin != end;
+    stays.then(|| {
+        format!(
+            "; with recovery_target_timeline = '{end}' or 'latest' in recovery.conf: before 12 a server \
+             stays on timeline {begin} unless it is told"
+        )
+    })
+}
+
 /// What a server looks for before any segment is there: pgBackRest its list, and the server the history of
 /// each timeline after its own, up to the first that is missing; the newest of them it reads
 /// (`findNewestTimeLine` in `src/backend/access/transam/timeline.c`).
