@@ -11,6 +11,7 @@ use super::model::{self, CommandName, DEFAULT_DATA_PAGE_BYTES, Report, Sums};
 use super::notes::{not_fetched, of_extensions, restored_nevertheless};
 use super::official;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use walstat_analyse::amounts::Amounts;
 use walstat_analyse::clock::Clock;
 use walstat_analyse::dimension::{Dimension, Dimensions};
@@ -332,6 +333,15 @@ fn not_counted(plan: &Plan) -> Vec<String> {
     counts.into_iter().map(note).chain(not_read).collect()
 }
 
+/// Segments that are not missing.
+fn never_written(hole: &Range<Lsn>) -> String {
+    let Range { start, end } = hole;
+    format!(
+        "nothing was written from {start} to {end}, where the WAL begins anew, as after pg_upgrade, which \
+         runs pg_resetwal: no backup from before is restored beyond {start}"
+    )
+}
+
 /// The space that segments take which were closed before they were full.
 fn closed_early(books: &model::Books) -> Option<String> {
     books.closed_early_ratio().map(|_| {
@@ -353,6 +363,7 @@ fn notes<O>(
     let mut notes = plan.notes.clone();
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     notes.extend(outcome.unfetched.first().map(not_fetched));
+    notes.extend(outcome.holes.unwritten.iter().map(never_written));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

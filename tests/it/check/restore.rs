@@ -413,8 +413,8 @@ fn a_label_is_found_in_the_tar_of_a_base_backup() {
     assert!(ran.stderr.contains("no backup_label in this tar"), "{}", ran.stderr);
 }
 
-/// Nobody restores a tar that is cut off, one without `pg_control`, or one of another cluster; but a label may
-/// be packed alone.
+/// Nobody restores a tar that is cut off, one without `pg_control`, or one of another cluster; but a label
+/// may be packed alone.
 #[test]
 fn the_tar_of_a_backup_is_whole_and_of_the_cluster() {
     let base = copied_base();

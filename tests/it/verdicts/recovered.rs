@@ -610,3 +610,35 @@ fn what_an_older_timeline_has_since_is_told() {
     let ran = check(&["--as", "archive", "-t", "2"], directory.path());
     assert!(!ran.stdout.contains("as by a restore"), "{}", ran.stdout);
 }
+
+/// As in the archive of a cluster that `pg_upgrade` has made: `pg_resetwal` begins the WAL anew, some
+/// segments on.
+#[test]
+fn segments_that_pg_resetwal_leaves_out_are_not_missing() {
+    let written = |number: u64| {
+        let mut wal = Wal::new(Form::of("15"), number);
+        let start = back_up(&mut wal);
+        write(&mut wal, 150);
+        wal.switch();
+        (wal, start)
+    };
+    let ((before, early), (after, late)) = (written(FIRST), written(FIRST + 4));
+    let directory = tempfile::tempdir().expect("a directory");
+    store(&before, 0, directory.path());
+    store(&after, 0, directory.path());
+    let (end, begin) = (0x70_0000, (FIRST + 4) * SEGMENT);
+    let said = format!("nothing was written from 0/{end:08X} to 0/{begin:08X}");
+    is_noted("between two beginnings", directory.path(), &said);
+    let (code, told) = restored(directory.path(), late, &[]);
+    assert!(code == Some(0) && told.starts_with("restorable to LSN 0/00B00000"), "{told}");
+    let (code, told) = restored(directory.path(), early, &[]);
+    assert!(code == Some(1) && told.contains(&format!("0/{end:08X} only")), "{told}");
+    // Behind the beginning segments may be missing.
+    fs::remove_file(directory.path().join(format!("00000001{:016X}", FIRST + 4))).expect("one");
+    is_red(
+        "the first one is gone",
+        directory.path(),
+        "missing_segment",
+        "000000010000000000000007",
+    );
+}

@@ -153,8 +153,12 @@ pub(crate) fn conclude_chain(
                 && (live.is_some_and(|live| index <= live)
                     || filename_check::is_missing_before(&outcome, chain, *end, &run))
         };
-        if let Some(end) = before.filter(missed) {
-            outcome.problems.extend(outcome.holes.add(chain, end..run.start));
+        match before.filter(missed) {
+            Some(end) if run.begins_anew() => {
+                outcome.holes.add_unwritten(chain, end..run.start);
+            }
+            Some(end) => outcome.problems.extend(outcome.holes.add(chain, end..run.start)),
+            None => {}
         }
         let is_first = before.replace(run.end).is_none();
         let place = live.map_or(std::cmp::Ordering::Greater, |live| index.cmp(&live));

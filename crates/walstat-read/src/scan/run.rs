@@ -16,7 +16,7 @@ use crate::input::problem::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 use walstat_format::block::needed::Referred;
 use walstat_format::lsn::Lsn;
-use walstat_format::page::Geometry;
+use walstat_format::page::{Geometry, LONG_HEADER_BYTES};
 use walstat_format::payload::xlog::ParameterChange;
 use walstat_format::record::Record;
 use walstat_format::record_header::{HeaderFault, RecordHeader};
@@ -117,6 +117,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether its first record is the first of all, as `pg_resetwal` writes it: it begins its segment, and
+    /// links to none (`WriteEmptyXLOG` in `src/bin/pg_resetwal/pg_resetwal.c`).
+    pub(super) fn begins_anew(&self) -> bool {
+        let begin = Lsn(self.start.0.saturating_add(LONG_HEADER_BYTES as u64));
+        self.first == Some(First { lsn: begin, previous: Lsn(0) })
+    }
+
     /// Whether a run that was read elsewhere can be that of one segment.
     pub(super) fn is_sound(&self) -> bool {
         let span = self.start..self.end;

@@ -17,6 +17,8 @@ pub struct Holes {
     all: Vec<(u32, Range<Lsn>)>,
     /// What would be a problem, had it not been accepted.
     pub accepted: Vec<Problem>,
+    /// Where nothing was ever written: the WAL begins anew behind it.
+    pub unwritten: Vec<Range<Lsn>>,
 }
 
 impl Holes {
@@ -30,10 +32,18 @@ impl Holes {
         problems
     }
 
+    /// Adds a hole behind which the WAL begins anew: no segment is missing, and no server comes across it.
+    pub(super) fn add_unwritten(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
+        self.all.push((chain.lineage.timeline(), hole.clone()));
+        self.accepted.push(missing(chain, hole.start, hole.end));
+        self.unwritten.push(hole);
+    }
+
     /// Adds those that were found elsewhere.
     pub(in crate::scan) fn extend(&mut self, others: Holes) {
         self.all.extend(others.all);
         self.accepted.extend(others.accepted);
+        self.unwritten.extend(others.unwritten);
     }
 
     /// Adds segments that were there once and are not any more, where no hole tells of them; returns what
