@@ -5,13 +5,26 @@ use std::fs;
 use std::path::Path;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
-use walstat_names::server_settings::recovery_targets;
+use walstat_names::server_settings::{recovery_delay, recovery_targets};
 use walstat_read::input::plan::Plan;
 use walstat_report::restore::Backup;
 
 /// Notes on it.
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
-    [early_end(directory), own_wal(directory, backup, plan)].into_iter().flatten().collect()
+    let notes = [early_end(directory), late_end(directory), own_wal(directory, backup, plan)];
+    notes.into_iter().flatten().collect()
+}
+
+/// What of a standby keeps a server from opening at the end.
+fn late_end(directory: &Path) -> Option<String> {
+    if directory.join("standby.signal").exists() {
+        let text = "standby.signal is in the backup: a server that is restored with it waits for a primary \
+                    at the end of the archive, and does not open";
+        return Some(text.to_owned());
+    }
+    recovery_delay(directory).map(|delay| {
+        format!("the backup's settings hold each commit back: recovery_min_apply_delay = '{delay}'")
+    })
 }
 
 /// The backup's own settings that end a restore early, as an earlier recovery of its server leaves them

@@ -45,7 +45,9 @@ use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::notes::{self, Configured};
 use walstat_report::restart::{begins_by, lost_checkpoint, lost_start};
-use walstat_report::restore::{Backup, Wal, none_left, restore, standby_needs, unopened};
+use walstat_report::restore::{
+    Backup, Wal, directory_needs, none_left, restore, standby_needs, unopened,
+};
 use walstat_report::window::none_usable;
 
 /// The format of monitoring plugins, as it is typed.
@@ -321,9 +323,10 @@ fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> V
         Some(backup) => standby_needs(backup, wal.backups),
         None => unopened(wal),
     };
+    let directories = backup.and_then(|backup| directory_needs(backup, wal.backups));
     let directory = args.backup_label.as_deref().filter(|path| path.is_dir());
     let own = directory.zip(backup).map(|(path, it)| backup_directory::notes(path, it, wal.plan));
-    needs.into_iter().chain(own.into_iter().flatten()).collect()
+    needs.into_iter().chain(directories).chain(own.into_iter().flatten()).collect()
 }
 
 fn beside(path: &Path, error: &dyn std::error::Error) -> Failure {

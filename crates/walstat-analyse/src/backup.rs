@@ -5,11 +5,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use walstat_format::lsn::Lsn;
 use walstat_format::payload::checkpoint::Checkpoint;
+use walstat_format::payload::tablespace;
 use walstat_format::payload::xlog::{self, Limits, ParameterChange};
 use walstat_format::record::Record;
-use walstat_format::rmgr::XLOG;
+use walstat_format::rmgr::{TABLESPACE, XLOG};
 use walstat_read::scan::few::{Few, STRETCH_BITS};
 use walstat_read::scan::observe::Observe;
+
+/// `MAXPGPATH`: no server makes a tablespace with a longer path.
+const PATH_BYTES_MAX: usize = 1024;
 
 /// A checkpoint record and where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +33,8 @@ pub struct BackupEnd {
     pub end: Lsn,
 }
 
-/// Checkpoints, ends of backups and changes of settings, in the order of the WAL. Of each, few are noted in
-/// each stretch.
+/// Checkpoints, ends of backups, changes of settings and new tablespaces, in the order of the WAL. Of each,
+/// few are noted in each stretch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Backups {
     checkpoints: Vec<PlacedCheckpoint>,
@@ -43,8 +47,10 @@ pub struct Backups {
     pub ends: Vec<BackupEnd>,
     /// Where settings changed that a hot standby needs as much of.
     pub limits: Vec<(Lsn, Limits)>,
-    /// How many there were before, of checkpoints, ends and changes.
-    before: [Few; 3],
+    /// Where a tablespace was made, and in which directory.
+    pub tablespaces: Vec<(Lsn, String)>,
+    /// How many there were before, of checkpoints, changes, ends and tablespaces.
+    before: [Few; 4],
 }
 
 impl Backups {
@@ -102,10 +108,30 @@ impl Backups {
     }
 }
 
+impl Backups {
+    /// Takes note of a tablespace.
+    fn look_into_tablespace(&mut self, record: &Record<'_>) {
+        let is_created = record.header.rmgr_info() == tablespace::CREATE;
+        if is_created && self.before[3].takes(record.lsn) {
+            let data = record.main_data().unwrap_or_default();
+            let path = tablespace::created_at(&data).filter(|path| is_directory(path));
+            let path = path.map(|path| String::from_utf8_lossy(path).into_owned());
+            self.tablespaces.extend(path.map(|path| (record.lsn, path)));
+        }
+    }
+}
+
+/// Whether a tablespace lies in a directory of its own, and not in the data directory.
+fn is_directory(path: &[u8]) -> bool {
+    (1..PATH_BYTES_MAX).contains(&path.len())
+}
+
 impl Observe for Backups {
     fn observe(&mut self, record: &Record<'_>) {
-        if record.header.rmgr == XLOG {
-            self.look_into(record);
+        match record.header.rmgr {
+            XLOG => self.look_into(record),
+            TABLESPACE => self.look_into_tablespace(record),
+            _ => {}
         }
     }
 
@@ -116,6 +142,7 @@ impl Observe for Backups {
         before.for_each(|(own, later)| own.merge(later));
         self.ends.extend(later.ends);
         self.limits.extend(later.limits);
+        self.tablespaces.extend(later.tablespaces);
     }
 }
 

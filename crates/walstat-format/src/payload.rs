@@ -28,6 +28,7 @@ pub mod relmap;
 pub mod seq;
 pub mod spgist;
 pub mod standby;
+pub mod tablespace;
 pub mod timeline;
 pub mod truncate;
 pub mod xact;

@@ -23,7 +23,7 @@ pub(crate) const CLOG: u8 = 3;
 /// Resource manager of databases made and dropped.
 pub const DATABASE: u8 = 4;
 /// Resource manager of tablespaces made and dropped.
-pub(crate) const TABLESPACE: u8 = 5;
+pub const TABLESPACE: u8 = 5;
 /// Resource manager of multixacts.
 pub const MULTIXACT: u8 = 6;
 /// Resource manager of the map of catalogs to files.

@@ -150,6 +150,13 @@ pub fn recovery_targets(directory: &Path) -> Vec<String> {
     ends.map(|(name, value)| format!("{name} = '{}'", value.replace('\'', "''"))).collect()
 }
 
+/// What a data directory has for `recovery_min_apply_delay`, if that is anything.
+pub fn recovery_delay(directory: &Path) -> Option<String> {
+    let delay = read_conf(directory).values.remove("recovery_min_apply_delay")?;
+    let is_none = delay.trim_start_matches('0').chars().all(|unit| unit.is_ascii_alphabetic());
+    (!is_none).then_some(delay)
+}
+
 /// What a bare number of `max_wal_size` counts: segments up to 9.6, megabytes since.
 fn size_unit(version: &Version, segment_bytes: u64) -> u64 {
     if version.pacing.sizes_in_segments { segment_bytes } else { 1 << 20 }

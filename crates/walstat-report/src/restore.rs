@@ -20,11 +20,13 @@ pub use backup::Backup;
 pub(crate) use beginning::can_begin;
 use search::stays;
 pub(crate) use search::{Unsearched, findable, latest, unsearched};
+use std::collections::BTreeSet;
 pub(crate) use two_phase::{Lost, ends_hot_standby, lost_after_all, lost_at_the_end};
 use walstat_analyse::backup::Backups;
 use walstat_analyse::replay_points::ReplayPoints;
 use walstat_analyse::two_phase::Standing;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
 use walstat_format::segment::SegmentName;
@@ -162,12 +164,40 @@ pub fn standby_needs(backup: &Backup, backups: &Backups) -> Option<String> {
     ];
     let settings = settings.iter().filter(|(_, value)| *value > 0);
     let settings: Vec<String> = settings.map(|(name, value)| format!("{name} = {value}")).collect();
+    let any = match needs.max_prepared_transactions {
+        0 => "",
+        _ => {
+            "; any server ends where it replays a PREPARE TRANSACTION with less max_prepared_transactions"
+        }
+    };
     Some(format!(
         "settings change at {first}: a server that is restored as a hot standby pauses, or does not start, \
-         with less than {}",
+         with less than {}{any}",
         settings.join(", ")
     ))
 }
+
+/// The directories that a server needs which is restored from the backup: those of tablespaces that were made
+/// since (`create_tablespace_directories` in `src/backend/commands/tablespace.c`).
+pub fn directory_needs(backup: &Backup, backups: &Backups) -> Option<String> {
+    let made = backups.tablespaces.iter().filter(|(lsn, _)| *lsn >= backup.start);
+    let made: Vec<&(Lsn, String)> = made.collect();
+    let (first, _) = made.first()?;
+    let paths: BTreeSet<&str> = made.iter().map(|(_, path)| path.as_str()).into_set();
+    let shown: Vec<&str> = paths.iter().copied().take(PATHS_SHOWN).collect();
+    let more = match paths.len().saturating_sub(PATHS_SHOWN) {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    Some(format!(
+        "CREATE TABLESPACE at {first}: a server that is restored ends there with FATAL where {}{more} is no \
+         directory of its own: make it first, empty, and not beside the server that goes on",
+        shown.join(", ")
+    ))
+}
+
+/// So many directories are named.
+const PATHS_SHOWN: usize = 3;
 
 /// How far replay comes.
 #[derive(Debug, Clone, Copy)]
@@ -253,7 +283,8 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         format!(" on timeline {}", wal.plan.timeline)
     };
     let astray = broken.and_then(|it| astray(it, wal)).unwrap_or_default();
-    let consistent = format!("{consistent}{astray}{}", stays(backup, wal.plan).unwrap_or_default());
+    let stays = stays(backup, wal.plan).unwrap_or_default();
+    let consistent = format!("{consistent}{astray}{stays}{}", combined(backup).unwrap_or_default());
     let gone = broken.and_then(|problem| wrong_size(problem, wal));
     let gone = gone.map_or_else(String::new, |file| file.at_the_limit());
     match broken {
@@ -267,6 +298,14 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         )),
         None => Ok(format!("restorable to LSN {stop}{time}{timeline}{consistent}")),
     }
+}
+
+/// What has to be done before, where a history tells of an incremental backup.
+fn combined(backup: &Backup) -> Option<&'static str> {
+    let is_incremental = backup.label.is_some_and(|label| label.is_incremental);
+    is_incremental.then_some(
+        "; it is an incremental backup: pg_combinebackup makes a full one of it and those before it",
+    )
 }
 
 /// Where replay ends for a problem, if it lies on its way: at the record, or where the file begins

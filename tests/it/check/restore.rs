@@ -258,6 +258,7 @@ fn the_history_of_an_incremental_backup_tells_what_wal_it_needs() {
     let path = changed(&directory, "STOP TIMELINE: 1\n", &format!("STOP TIMELINE: 1\n{lines}"));
     let ran = restore(&[backup().join("archive")], &path).exits(0);
     assert!(sentence(&ran).starts_with("restorable to LSN 0/00B00000"), "{}", sentence(&ran));
+    assert!(sentence(&ran).contains("pg_combinebackup makes a full one"), "{}", sentence(&ran));
 }
 
 /// `sscanf` takes more than what a server writes.
@@ -820,4 +821,22 @@ fn a_restore_verifies_every_checksum() {
     command.arg("--backup-label").arg(label()).arg(backup().join("archive"));
     let ran = finish(&mut command).exits(2);
     assert!(ran.stderr.contains("take no --no-verify-checksums"), "{}", ran.stderr);
+}
+
+/// What a standby's backup brings along: with it the server waits for a primary, or for each commit's time.
+#[test]
+fn what_keeps_a_restored_server_from_opening_is_noted() {
+    let folder = copied_base();
+    let noted = |words: &str| {
+        let ran = restore(&[backup().join("archive")], folder.path()).exits(0);
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    };
+    let conf = folder.path().join("postgresql.auto.conf");
+    fs::write(&conf, "recovery_min_apply_delay = '1h'\n").expect("settings");
+    noted("the backup's settings hold each commit back: recovery_min_apply_delay = '1h'");
+    fs::write(&conf, "recovery_min_apply_delay = '0ms'\n").expect("settings");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(0);
+    assert!(!ran.stdout.contains("hold each commit back"), "{}", ran.stdout);
+    fs::write(folder.path().join("standby.signal"), "").expect("a file");
+    noted("standby.signal is in the backup");
 }

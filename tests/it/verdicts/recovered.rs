@@ -9,6 +9,7 @@ use crate::support::{command, finish};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
+use walstat_format::rmgr::TABLESPACE;
 
 /// The number of the first segment.
 pub(super) const FIRST: u64 = 5;
@@ -641,4 +642,36 @@ fn segments_that_pg_resetwal_leaves_out_are_not_missing() {
         "missing_segment",
         "000000010000000000000007",
     );
+}
+
+/// A server that is restored makes it again, and ends with FATAL where its directory is not there.
+#[test]
+fn the_directory_of_a_tablespace_that_was_made_since_is_named() {
+    let mut wal = timeline_1(0, false);
+    let created = |path: &[u8]| {
+        let main = [&[1, 0x40, 0, 0], path, &[0]].concat();
+        let mut record = Rec::new(TABLESPACE, 0x00, main.len());
+        record.main.copy_from_slice(&main);
+        record
+    };
+    wal.add(&created(b"/srv/before"));
+    let start = back_up(&mut wal);
+    // Within the data directory, from 15 on.
+    wal.add(&created(b""));
+    let lsn = wal.add(&created(b"/srv/fast"));
+    wal.add(&created(b"/srv/slow"));
+    write(&mut wal, 150);
+    wal.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    store(&wal, 0, directory.path());
+    let from = start.to_string();
+    let notes = check(&["--as", "archive", "--from", &from], directory.path()).exits(0).json();
+    let notes = notes["notes"].to_string();
+    let told = format!(
+        "CREATE TABLESPACE at {lsn}: a server that is restored ends there with FATAL where"
+    );
+    assert!(notes.contains(&format!("{told} /srv/fast, /srv/slow is no directory")), "{notes}");
+    is_green("nobody asks for a restore", directory.path());
+    let notes = check(&["--as", "archive"], directory.path()).json()["notes"].to_string();
+    assert!(!notes.contains("CREATE TABLESPACE"), "{notes}");
 }

@@ -17,6 +17,7 @@ use crate::payload::invalidation::Invalidation;
 use crate::payload::multixact::{self, Create};
 use crate::payload::prepare::Prepare;
 use crate::payload::standby::{self, RunningXacts};
+use crate::payload::tablespace;
 use crate::payload::xact::{self, Assignment, End};
 use crate::payload::xlog::{self, OverwriteContrecord};
 use crate::payload::{relmap, rmgr_info};
@@ -127,7 +128,7 @@ fn is_whole(rmgr: u8, info: u8, main: &[u8], version: &Version) -> bool {
         (DATABASE, opcode) if database_drop(version) == Some(opcode) => {
             cursor.take(4).and_then(|_| cursor.counted_list::<u32>()).is_some()
         }
-        (TABLESPACE, TABLESPACE_CREATE) => cursor.take(4).and_then(|_| cursor.text()).is_some(),
+        (TABLESPACE, tablespace::CREATE) => tablespace::created_at(main).is_some(),
         (MULTIXACT, multixact::CREATE_ID) => Create::parse(main, version).is_some(),
         (RELMAP, relmap::UPDATE) => relmap::has_map(main),
         (STANDBY, standby::LOCK) => standby::lock_xids(main).is_some(),
@@ -136,9 +137,6 @@ fn is_whole(rmgr: u8, info: u8, main: &[u8], version: &Version) -> bool {
         _ => true,
     }
 }
-
-/// `XLOG_TBLSPC_CREATE`.
-const TABLESPACE_CREATE: u8 = 0x00;
 
 /// `XLOG_DBASE_DROP` with a list of tablespaces (`xl_dbase_drop_rec`), from 13 on.
 fn database_drop(version: &Version) -> Option<u8> {
