@@ -117,8 +117,11 @@ pub fn read_history(path: &Path) -> Result<ToldLabel, LabelError> {
 fn read_as(path: &Path, is_archives: bool) -> Result<ToldLabel, LabelError> {
     let is_directory = storage::is_dir(path);
     let file = if is_directory { path.join(BACKUP_LABEL) } else { path.to_owned() };
-    if is_directory && !storage::exists(&file) {
-        return Err(LabelError::NoFile);
+    if is_directory && let Err(error) = storage::metadata(&file) {
+        return Err(match error.kind() {
+            io::ErrorKind::NotFound => LabelError::NoFile,
+            _ => error.into(),
+        });
     }
     // A pipe that nobody writes to is not waited for; one that is given itself may be a shell's.
     if is_directory && !storage::is_file(&file) {
@@ -134,6 +137,10 @@ fn read_as(path: &Path, is_archives: bool) -> Result<ToldLabel, LabelError> {
     };
     match control {
         Ok(control) => told.found.control = control,
+        // That somebody may not read it says nothing of the backup.
+        Err(ControlError::Io(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(error.into());
+        }
         Err(error) => told.found.is_broken = Some(error.to_string()),
     }
     Ok(told)

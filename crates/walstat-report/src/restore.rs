@@ -230,19 +230,31 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
         Some(point) => point.end,
         None => backup.start,
     };
-    // Up to where two copies differ all records are there: the last of them ends at that place.
-    let stop = match broken {
-        Some((limit, problem)) if problem.kind == ProblemKind::DuplicateDiffers => {
-            let page = Lsn(limit.0 - limit.0 % u64::from(wal.plan.geometry.page_bytes));
-            let is_first = wal.plan.geometry.first_byte(page) == limit;
-            stop.max(if is_first { page } else { limit })
-        }
-        _ => stop,
-    };
-    let time = point.and_then(|point| point.time);
+    let in_copy = broken.and_then(|(limit, problem)| whole_in_copy(limit, problem, wal));
+    let in_copy = in_copy.filter(|end| *end > stop);
+    let stop = in_copy.unwrap_or(stop);
+    // Of what lies between a segment's begin and the place where its copy breaks nothing is known.
+    let time = point.filter(|_| in_copy.is_none()).and_then(|point| point.time);
     let standing = point.map_or(Standing::default(), |point| point.standing);
     let last = point.map_or(backup.start, |point| point.end);
     Reached { stop, last, time, broken: broken.map(|(_, problem)| problem), standing }
+}
+
+/// Up to where the records of a copy are whole that is not counted, since another one of the segment is good:
+/// the last of them ends where it breaks. Not at its begin, over which a record may go on.
+fn whole_in_copy(limit: Lsn, problem: &Problem, wal: &Wal<'_>) -> Option<Lsn> {
+    let geometry = &wal.plan.geometry;
+    let within = |bytes: u32| Lsn(limit.0 - limit.0 % u64::from(bytes));
+    let (begin, page) = (within(geometry.segment_bytes), within(geometry.page_bytes));
+    let end = Lsn(begin.0.saturating_add(u64::from(geometry.segment_bytes)));
+    let goes_on = || wal.reach.before(end).is_some_and(|point| point.end > limit);
+    let is_copy = match problem.kind {
+        ProblemKind::DuplicateDiffers => true,
+        ProblemKind::OpenSegment => goes_on(),
+        _ => false,
+    };
+    let is_first = geometry.first_byte(page) == limit;
+    (is_copy && limit > geometry.first_byte(begin)).then_some(if is_first { page } else { limit })
 }
 
 /// A hot standby comes to the end, and the server opens there.

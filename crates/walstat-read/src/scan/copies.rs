@@ -25,6 +25,8 @@ struct Judged {
     problems: Vec<Problem>,
     /// Whether records fill it to its end.
     whole: bool,
+    /// Whether the next segment lies beside it, so that nobody goes on writing it.
+    is_finished: bool,
     /// How far valid records go.
     reach: Lsn,
     /// Sum over its records. Where sums are equal, copies differ only in bytes that no server reads:
@@ -129,10 +131,22 @@ fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'
     Judged {
         problems,
         whole,
+        is_finished: is_finished(plan, &segment),
         reach: last.map_or(range.start, |last| last.next.min(range.end)),
         records: alone.observer.sum(),
         segment,
     }
+}
+
+/// Whether the next segment of its timeline lies in a segment's directory, written and not made ready only.
+fn is_finished(plan: &Plan, segment: &Segment) -> bool {
+    let next = segment.number.saturating_add(1);
+    let begin = Lsn(next.saturating_mul(u64::from(plan.geometry.segment_bytes)));
+    let directory = segment.source.path().parent();
+    plan.files.get(&(segment.timeline, next)).into_iter().flatten().any(|file| {
+        file.source.path().parent() == directory
+            && file.first_page.as_ref().is_ok_and(|page| page.header.address == begin)
+    })
 }
 
 /// The shortest list; stops at an empty one.
@@ -202,7 +216,12 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
         let found = "another SHA-1 in its name: pgBackRest restores neither";
         return vec![differs(None, ProblemKind::DuplicateDiffers, found)];
     }
-    // A copy that is not full has fewer records than the one that is counted.
+    // A copy that is not full has fewer records than the one that is counted: it was taken before that was
+    // written, but not where WAL goes on beside it.
+    if best.whole && !copy.whole && copy.is_finished {
+        let found = format!("no record from {} on", copy.reach);
+        return vec![differs(Some(copy.reach), ProblemKind::DuplicateDiffers, &found)];
+    }
     let differ = copy.whole && best.whole && copy.records != best.records;
     let found = "other records, which are valid too";
     differ.then(|| differs(None, ProblemKind::DuplicateDiffers, found)).into_iter().collect()
