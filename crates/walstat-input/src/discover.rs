@@ -3,6 +3,7 @@
 //!
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
+mod data_directories;
 mod given;
 mod histories;
 
@@ -21,6 +22,7 @@ use super::probe::{FirstPage, NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
+use data_directories::{data_directory_of, is_backup, is_data_directory};
 use given::Looked;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +83,8 @@ pub struct Found {
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
+    /// Directories of WAL in base backups below the path that is being looked into.
+    backups_own: Vec<PathBuf>,
     /// Whether only what lies beside segments is looked for: others read the segments.
     only_beside: bool,
     /// Files that were read before: those that are still the same are not looked into.
@@ -250,10 +254,14 @@ impl Found {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
+        let is_backup = data && depth < DEPTH_MAX && is_backup(path);
         for (name, metadata) in entries {
             let below = path.join(&name);
             let name = name.to_string_lossy();
             match metadata {
+                Ok(_) if is_backup && SERVER_DIRECTORIES.contains(&&*name) => {
+                    self.backups_own.push(below);
+                }
                 Ok(metadata) if metadata.kind == Kind::Directory => {
                     let wanted = !is_passed_over(&name, &names)
                         && (!data || SERVER_DIRECTORIES.contains(&&*name));
@@ -466,31 +474,6 @@ fn is_link(path: &Path) -> bool {
 
 fn is_link_to_nothing(path: &Path) -> bool {
     is_link(path) && !path.exists()
-}
-
-/// Whether a directory is one in which a server keeps its data.
-fn is_data_directory(path: &Path) -> bool {
-    let has = |name: &&str| storage::is_dir(&path.join(name));
-    storage::is_file(&path.join("PG_VERSION"))
-        && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
-}
-
-/// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
-/// that the link lies in is asked before the one that it leads into.
-fn data_directory_of(path: &Path) -> Option<PathBuf> {
-    // `.` is called as it is where it lies.
-    let whole = match path.file_name() {
-        None => std::fs::canonicalize(path).ok()?,
-        Some(_) => path.to_owned(),
-    };
-    if !SERVER_DIRECTORIES.contains(&&*file_name(&whole)) {
-        return None;
-    }
-    let lexical = match directory_of(&whole) {
-        parent if parent.as_os_str().is_empty() => Path::new("."),
-        parent => parent,
-    };
-    [lexical.to_owned(), path.join("..")].into_iter().find(|parent| is_data_directory(parent))
 }
 
 /// Whether a directory holds no WAL of its own; `beside`: the names in the same directory.

@@ -850,3 +850,42 @@ fn what_keeps_a_restored_server_from_opening_is_noted() {
     fs::write(folder.path().join("standby.signal"), "").expect("a file");
     noted("standby.signal is in the backup");
 }
+
+/// No restore_command looks into it: what the archive has lost is missing, and what only the backup has is no
+/// gap in the archive.
+#[test]
+fn the_wal_of_a_base_backup_beside_the_archive_is_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [archive, own] = ["wal", "tuesday/pg_wal"].map(|name| folder.path().join(name));
+    for name in ["wal", "tuesday/pg_wal", "tuesday/global"] {
+        fs::create_dir_all(folder.path().join(name)).expect("a folder");
+    }
+    fs::write(folder.path().join("tuesday/PG_VERSION"), "15\n").expect("a file");
+    fs::copy(label(), folder.path().join("tuesday/backup_label")).expect("a label");
+    let put = |numbers: std::ops::RangeInclusive<u32>, directory: &Path| {
+        for path in segments(*numbers.start(), *numbers.end()) {
+            let packed = fs::read(&path).expect("a segment");
+            let bytes = zstd::decode_all(&packed[..]).expect("zstd");
+            fs::write(directory.join(path.file_stem().expect("a name")), bytes).expect("a copy");
+        }
+    };
+    put(8..=10, &archive);
+    put(6..=6, &own);
+    let both = [folder.path().to_owned()];
+    let ran = restore(&both, &label()).exits(0);
+    assert!(ran.stdout.contains("it is the WAL of the backup tuesday alone"), "{}", ran.stdout);
+    put(9..=9, &own);
+    fs::remove_file(archive.join("000000010000000000000009")).expect("a segment");
+    let ran = restore(&both, &label()).exits(4);
+    assert!(sentence(&ran).contains("0/00900000 only"), "{}", sentence(&ran));
+    // Where there is nothing else, or it is asked for, it is read.
+    let ran = restore(&[archive.clone(), own.clone()], &label());
+    assert!(
+        !sentence(&ran).contains("missing_segment in 000000010000000000000009"),
+        "{}",
+        sentence(&ran)
+    );
+    fs::remove_dir_all(archive).expect("the archive");
+    let ran = finish(command(&["-f", "json"]).arg(folder.path()));
+    assert_eq!(ran.json()["input"]["segments"], 2, "{}", ran.stderr);
+}
