@@ -634,7 +634,8 @@ fn a_bad_copy_below_the_archive_does_not_end_a_restore() {
 /// where it is not known.
 #[test]
 fn a_bad_copy_in_another_path_is_good_up_to_where_it_is_broken() {
-    let changes: [(&str, fn(&mut [u8])); 4] = [
+    type Change = fn(&mut [u8]);
+    let changes: [(&str, Change); 4] = [
         ("in its middle", |bytes| bytes[300_000..300_008].fill(b'X')),
         ("its first page", |bytes| bytes[..40].fill(0)),
         ("a page", |bytes| bytes[81_920..90_112].fill(0)),
