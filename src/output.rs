@@ -32,8 +32,9 @@ pub use target::{file_of, hold};
 /// The exit code of a Rust program that panicked.
 const PANICKED: u8 = 101;
 
-/// Prepares the program for what can happen to its outputs. A panic ends it, on whatever thread, as a signal
-/// does: nothing is unwound in what is shipped, and no temporary file is left.
+/// Prepares the program for what can happen to its outputs. A panic ends it, on whatever thread, since
+/// nothing is unwound in a release; on Unix temporary files are removed before. Other than after a signal no
+/// state is saved: what panicked may have spoiled it.
 pub fn prepare() {
     #[cfg(unix)]
     interrupt::heed_size_limit();
@@ -44,10 +45,10 @@ pub fn prepare() {
     }));
 }
 
-/// Ends the program from wherever it is, and leaves no temporary file.
+/// Ends the program from wherever it is, and on Unix leaves no temporary file.
 pub fn end_now(code: u8) -> ! {
     #[cfg(unix)]
-    interrupt::remove_temporaries();
+    interrupt::try_to_remove_temporaries();
     process::exit(code.into())
 }
 

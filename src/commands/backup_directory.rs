@@ -5,18 +5,27 @@ use std::fs;
 use std::path::Path;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
+use walstat_format::version::Version;
 use walstat_names::server_settings::{recovery_delay, recovery_targets};
 use walstat_read::input::plan::Plan;
 use walstat_report::restore::Backup;
 
 /// Notes on it.
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
-    let notes = [early_end(directory), late_end(directory), own_wal(directory, backup, plan)];
+    let notes = [
+        early_end(directory),
+        late_end(directory, plan.version()),
+        own_wal(directory, backup, plan),
+    ];
     notes.into_iter().flatten().collect()
 }
 
-/// What of a standby keeps a server from opening at the end.
-fn late_end(directory: &Path) -> Option<String> {
+/// Why a server that is restored from a standby's backup does not open, or late. Before 12 `recovery.conf`
+/// would say so, which is not read.
+fn late_end(directory: &Path, version: &Version) -> Option<String> {
+    if version.recovery.file == "recovery.conf" {
+        return None;
+    }
     if directory.join("standby.signal").exists() {
         let text = "standby.signal is in the backup: a server that is restored with it waits for a primary \
                     at the end of the archive, and does not open";
@@ -53,7 +62,7 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
         ["pg_wal", "pg_xlog"].iter().find_map(|own| fs::read_dir(directory.join(own)).ok())?;
     let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
     let missing: BTreeSet<String> =
-        names.filter(is_missing).map(|name| name.to_string()).into_set();
+        names.filter(is_missing).map(|name| name.to_string()).collect_set();
     let (first, last) = (missing.first()?, missing.last()?);
     let what = if first == last { first.clone() } else { format!("{first} to {last}") };
     Some(format!(

@@ -186,7 +186,7 @@ fn meant(name: &Identifiers, others: &[TableEvent]) -> String {
         let last = known.get(known.len().checked_sub(name.parts.len())?..)?;
         Some(last.iter().map(|part| quoted(part)).collect::<Vec<_>>().join("."))
     });
-    let called: BTreeSet<String> = called.into_set();
+    let called: BTreeSet<String> = called.collect_set();
     nearest(&name.text, called.iter().map(String::as_str))
 }
 

@@ -15,9 +15,9 @@ pub fn failed(outputs: &Outputs<CheckFormat>, failure: Failure) -> Result<Exit, 
     }
     let reason = failure.to_string();
     // What is no target for a result is none for an answer either.
-    let is_target = !matches!(failure, Failure::Target { .. });
+    let may_write_files = !matches!(failure, Failure::Target { .. });
     for output in outputs.all.iter().filter(|output| output.format == CheckFormat::Nagios) {
-        let file = output.file.as_deref().filter(|_| is_target);
+        let file = output.file.as_deref().filter(|_| may_write_files);
         write_to(file, When::Never, |out| nagios::unknown(&reason, out))?;
     }
     Ok(Exit::Plugin(State::Unknown))

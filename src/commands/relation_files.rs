@@ -135,7 +135,7 @@ impl<'n> Search<'n> {
             }
             RelationArg::Name(name) => self.is_called(*database, relation, &name.parts),
         };
-        let mut wanted: BTreeSet<Key> = all.iter().filter(is_asked).map(key).into_set();
+        let mut wanted: BTreeSet<Key> = all.iter().filter(is_asked).map(key).collect_set();
         if let (RelationArg::Name(name), true) = (asked, wanted.is_empty()) {
             return Err(self.unknown(name, &all));
         }
@@ -145,7 +145,7 @@ impl<'n> Search<'n> {
                 (*database, relation.table.unwrap_or(relation.oid))
             };
             let of_wanted = all.iter().filter(|entry| wanted.contains(&key(entry)));
-            let tables: BTreeSet<Key> = of_wanted.map(table).into_set();
+            let tables: BTreeSet<Key> = of_wanted.map(table).collect_set();
             wanted = all.iter().filter(|entry| tables.contains(&table(entry))).map(key).collect();
         }
         let of_wanted = |file: &RelFileLocator| {
@@ -196,7 +196,7 @@ impl<'n> Search<'n> {
             let own = own.into_iter().skip(own.len() - name.parts.len()).flatten();
             own.map(quoted).collect::<Vec<_>>().join(".")
         });
-        let called: BTreeSet<String> = called.into_set();
+        let called: BTreeSet<String> = called.collect_set();
         let near = nearest(&name.text, called.iter().map(String::as_str));
         Failure::Usage(format!("no relation is called {}{near}", name.text))
     }

@@ -73,7 +73,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         let lineage = seen.plan.lineage.spans().map(|(timeline, _)| timeline);
         let followed = seen.plan.lineage.timeline();
         let older: BTreeSet<u32> =
-            lineage.filter(|timeline| is_out_of_reach && *timeline != followed).into_set();
+            lineage.filter(|timeline| is_out_of_reach && *timeline != followed).collect_set();
         let older = timelines(&args.source, older, asked, &labels, &mut notes);
         let reached = left.iter().chain(&older).filter(|other| other.reaches_target);
         let reached_on: Vec<u32> = reached.map(|other| other.timeline).collect();
@@ -166,8 +166,8 @@ fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)
 /// The timelines that the one followed has left, ascending.
 fn left_timelines(plan: &Plan) -> BTreeSet<u32> {
     let others = plan.other_lineages.iter().map(|lineage| lineage.timeline());
-    let followed: BTreeSet<u32> = plan.lineage.spans().map(|(timeline, _)| timeline).into_set();
-    others.filter(|timeline| !followed.contains(timeline)).into_set()
+    let followed: BTreeSet<u32> = plan.lineage.spans().map(|(timeline, _)| timeline).collect_set();
+    others.filter(|timeline| !followed.contains(timeline)).collect_set()
 }
 
 /// What there is to say of a timeline that is not followed.

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
 /// Signals that end the program and that it can do something about.
 const SIGNALS: [c_int; 4] = [SIGHUP, SIGINT, SIGTERM, SIGQUIT];
@@ -36,8 +36,17 @@ fn remove_all(there: &mut Vec<Temporary>) {
 }
 
 /// Removes those that are there.
-pub fn remove_temporaries() {
+fn remove_temporaries() {
     remove_all(&mut there());
+}
+
+/// The same in the midst of anything: where this very thread holds the lock they are left.
+pub fn try_to_remove_temporaries() {
+    match THERE.try_lock() {
+        Ok(mut there) => remove_all(&mut there),
+        Err(TryLockError::Poisoned(there)) => remove_all(&mut there.into_inner()),
+        Err(TryLockError::WouldBlock) => {}
+    }
 }
 
 /// What is to be done before a signal ends the program.

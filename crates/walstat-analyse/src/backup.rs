@@ -106,23 +106,21 @@ impl Backups {
             _ => {}
         }
     }
-}
 
-impl Backups {
     /// Takes note of a tablespace.
     fn look_into_tablespace(&mut self, record: &Record<'_>) {
         let is_created = record.header.rmgr_info() == tablespace::CREATE;
         if is_created && self.before[3].takes(record.lsn) {
             let data = record.main_data().unwrap_or_default();
-            let path = tablespace::created_at(&data).filter(|path| is_directory(path));
+            let path = tablespace::created_at(&data).filter(|path| is_outside(path));
             let path = path.map(|path| String::from_utf8_lossy(path).into_owned());
             self.tablespaces.extend(path.map(|path| (record.lsn, path)));
         }
     }
 }
 
-/// Whether a tablespace lies in a directory of its own, and not in the data directory.
-fn is_directory(path: &[u8]) -> bool {
+/// Whether a tablespace lies outside of the data directory.
+fn is_outside(path: &[u8]) -> bool {
     (1..PATH_BYTES_MAX).contains(&path.len())
 }
 

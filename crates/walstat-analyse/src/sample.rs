@@ -112,7 +112,7 @@ impl Sample {
         let stored = self.kept.iter().take(COMPRESSED);
         let lengths: BTreeMap<u32, Lengths> = stored
             .filter_map(|(hash, image)| Some((*hash, measurer.lengths(&image.stored)?)))
-            .into_map();
+            .collect_map();
         SampledImages {
             is_whole: !self.is_cut,
             all_compressed: !self.is_cut && lengths.len() == self.kept.len(),

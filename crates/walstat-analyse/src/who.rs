@@ -68,12 +68,12 @@ fn any(asked: &Dimensions, list: &[Dimension]) -> bool {
 impl Counted {
     /// The databases in the WAL whose relations may have names.
     pub fn databases(&self) -> BTreeSet<u32> {
-        self.each_file().map(|file| file.database).filter(|oid| *oid != 0).into_set()
+        self.each_file().map(|file| file.database).filter(|oid| *oid != 0).collect_set()
     }
 
     /// The files in the WAL that may have names.
     pub fn files(&self) -> BTreeSet<RelFileLocator> {
-        self.each_file().into_set()
+        self.each_file().collect_set()
     }
 
     /// The same, some of them more than once.

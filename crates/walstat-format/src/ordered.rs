@@ -1,6 +1,7 @@
-//! Sorting, and maps and sets out of what an iterator gives, where few bytes of code matter more than a few
-//! instructions a comparison. The standard library compiles its sort anew for each type that is sorted, and
-//! for each that is collected into a map, since that sorts first: 5 kB of code each, a tenth of the program.
+//! Sorting, and maps and sets out of what an iterator gives, for code that is not run for each record: there
+//! few bytes of code matter more than a few instructions a comparison. The standard library compiles its
+//! sort anew for each type that is sorted, and for each that is collected into a map, since that sorts
+//! first: 5 kB of code each, a tenth of the program.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,7 @@ fn order(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec
     order
 }
 
-/// Brings items into an order: to each place the one that lies where `order` says. Each is moved once.
+/// Brings items into an order: to each place the one that lies where `order` says, by at most a swap each.
 fn rearrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for first in 0..order.len() {
         let mut place = first;
@@ -52,7 +53,7 @@ fn rearrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
 /// Collects as `collect` does.
 pub trait CollectOrdered: Iterator + Sized {
     /// Into a map: of several with one key the last.
-    fn into_map<K: Ord, V>(self) -> BTreeMap<K, V>
+    fn collect_map<K: Ord, V>(self) -> BTreeMap<K, V>
     where
         Self: Iterator<Item = (K, V)>,
     {
@@ -62,7 +63,7 @@ pub trait CollectOrdered: Iterator + Sized {
     }
 
     /// Into a set.
-    fn into_set(self) -> BTreeSet<Self::Item>
+    fn collect_set(self) -> BTreeSet<Self::Item>
     where
         Self::Item: Ord,
     {
@@ -94,9 +95,9 @@ mod tests {
         #[test]
         fn collects_as_the_standard_library_does(rows: Vec<(u8, u16)>) {
             let map: BTreeMap<u8, u16> = rows.iter().copied().collect();
-            prop_assert_eq!(rows.iter().copied().into_map(), map);
+            prop_assert_eq!(rows.iter().copied().collect_map(), map);
             let set: BTreeSet<(u8, u16)> = rows.iter().copied().collect();
-            prop_assert_eq!(rows.into_iter().into_set(), set);
+            prop_assert_eq!(rows.into_iter().collect_set(), set);
         }
     }
 }

@@ -71,7 +71,7 @@ impl ArchiveInfo {
         let Some((version, number)) = id.split_once('-') else { return false };
         let mut values = self.entries.iter().filter(|(key, _)| key == number);
         let value = values.next().map_or("", |(_, value)| value);
-        let fields: BTreeSet<&str> = value.split(['{', ',', '}']).into_set();
+        let fields: BTreeSet<&str> = value.split(['{', ',', '}']).collect_set();
         fields.contains(&*format!("\"db-id\":{}", geometry.system_identifier))
             && fields.contains(&*format!("\"db-version\":\"{version}\""))
     }

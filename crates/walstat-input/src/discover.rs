@@ -254,7 +254,8 @@ impl Found {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
-        let is_backup = data && depth < DEPTH_MAX && is_backup(path);
+        // One that is given by its own path is read.
+        let is_backup = data && depth < DEPTH_MAX && is_backup(&names);
         for (name, metadata) in entries {
             let below = path.join(&name);
             let name = name.to_string_lossy();

@@ -85,7 +85,7 @@ pub struct BackupLabel {
 }
 
 /// Reads a label, compressed or not; a directory or a tar stands for the `backup_label` in it. A tar is read
-/// to its `pg_control`, which is its end with a `pg_basebackup`.
+/// to its `pg_control`, which `pg_basebackup` writes last.
 pub fn read(path: &Path) -> Result<BackupLabel, LabelError> {
     Ok(read_told(path)?.found)
 }

@@ -103,7 +103,7 @@ fn needed(all: &[Listed], geometry: &Geometry, range: &Range<Lsn>) -> BTreeSet<u
     let others = beside.into_iter().flatten().filter_map(one);
     let inside = numbers.iter().enumerate();
     let inside = inside.filter(|(_, number)| number.is_none_or(is_inside)).map(|(index, _)| index);
-    inside.chain(others).into_set()
+    inside.chain(others).collect_set()
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Probe {

@@ -33,7 +33,7 @@ pub(super) fn is_asked_for(piece: &Piece) -> bool {
 pub(super) fn packed_apart(found: &Found) -> Vec<Problem> {
     let trees = found.pieces.iter().filter_map(|it| tree_of(it.path(), it.name.as_ref()?));
     let barmans = trees.filter(|(_, archiver)| *archiver == Archiver::Barman);
-    let barmans: BTreeSet<PathBuf> = barmans.map(|(tree, _)| tree).into_set();
+    let barmans: BTreeSet<PathBuf> = barmans.map(|(tree, _)| tree).collect_set();
     let mut directories: BTreeMap<usize, [Vec<&Piece>; 2]> = BTreeMap::new();
     for piece in &found.pieces {
         let named = piece.name.as_ref().is_some_and(|name| name.sha1.is_none());
@@ -214,7 +214,8 @@ pub(super) fn zstd_links(found: &Found) -> Option<String> {
             || piece.name.as_ref().is_none_or(|name| name.sha1.is_some());
         !is_archivers && found.zstd_links.contains(&*piece.path().to_string_lossy())
     };
-    let files: BTreeSet<String> = found.pieces.iter().filter(is_link).map(Piece::file).into_set();
+    let files: BTreeSet<String> =
+        found.pieces.iter().filter(is_link).map(Piece::file).collect_set();
     let more = match files.len() {
         0 | 1 => " is a symbolic link".to_owned(),
         all => format!(" and {} more are symbolic links", all - 1),
@@ -250,7 +251,7 @@ pub(super) fn nameless(found: &Found, places: &[Option<Key>], geometry: &Geometr
     for (piece, key) in placed().filter(|(piece, _)| is_asked_for(piece)) {
         beside.entry(piece.directory).or_default().insert(key);
     }
-    let named: BTreeSet<Key> = beside.values().flatten().copied().into_set();
+    let named: BTreeSet<Key> = beside.values().flatten().copied().collect_set();
     let lost = placed().filter(|(piece, key)| {
         let between = beside
             .get(&piece.directory)

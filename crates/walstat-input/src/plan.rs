@@ -205,7 +205,8 @@ impl Plan {
         let mut segments = Vec::with_capacity(ours.clone().count());
         segments.extend(ours.cloned());
         segments.sort_unstable_by_key(|segment| segment.number);
-        let timelines: BTreeSet<u32> = segments.iter().map(|segment| segment.timeline).into_set();
+        let timelines: BTreeSet<u32> =
+            segments.iter().map(|segment| segment.timeline).collect_set();
         self.timelines = timelines.into_iter().collect();
         self.segments = segments;
     }
@@ -262,7 +263,7 @@ impl Plan {
         let is_whole = |files: &Vec<Segment>| files.iter().any(Segment::claims_whole_segment);
         // The newest whole segment of each timeline.
         let whole = self.files.iter().filter(|(_, files)| is_whole(files));
-        let newest: BTreeMap<u32, u64> = whole.map(|(key, _)| *key).into_map();
+        let newest: BTreeMap<u32, u64> = whole.map(|(key, _)| *key).collect_map();
         let goes_on = |timeline: u32, number: u64| {
             newest.iter().any(|(later, newest)| {
                 let descends = |lineage: &Lineage| lineage.has(timeline);
@@ -277,7 +278,7 @@ impl Plan {
                 && goes_on(*timeline, *number)
         };
         let left_over = self.files.iter().filter(is_left_over);
-        let left_over: BTreeSet<Key> = left_over.map(|(key, _)| *key).into_set();
+        let left_over: BTreeSet<Key> = left_over.map(|(key, _)| *key).collect_set();
         self.segments.retain(|segment| !left_over.contains(&(segment.timeline, segment.number)));
         for key in left_over {
             let files = self.files.remove(&key).into_iter().flatten();

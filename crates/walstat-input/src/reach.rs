@@ -103,7 +103,7 @@ impl<'f> Reach<'f> {
         }
         let theirs = |whole: &Whole| archivers.get(whole).copied().unwrap_or(0);
         let mains = best.into_iter().filter(|(whole, rank)| rank.segments > theirs(whole));
-        mains.map(|(whole, rank)| (whole, rank.directory)).into_map()
+        mains.map(|(whole, rank)| (whole, rank.directory)).collect_map()
     }
 
     /// The archive that is looked into, if that is another directory.
@@ -150,7 +150,7 @@ impl<'f> Reach<'f> {
     /// The segments in directories that are looked into.
     fn within(&self) -> BTreeSet<Key> {
         let within = self.keys.iter().filter(|(index, _)| !self.instead.contains_key(index));
-        within.flat_map(|(_, keys)| keys.iter().copied()).into_set()
+        within.flat_map(|(_, keys)| keys.iter().copied()).collect_set()
     }
 
     /// Segments that are only in a directory, or in a tar, that no `restore_command` looks into. What is
@@ -177,10 +177,10 @@ impl<'f> Reach<'f> {
             return Vec::new();
         }
         let packings: BTreeSet<Option<&str>> =
-            asked_for().map(|piece| usual_suffix(&piece.file())).into_set();
+            asked_for().map(|piece| usual_suffix(&piece.file())).collect_set();
         let looked_into = asked_for().filter(|it| !self.instead.contains_key(&it.directory));
         let looked_into: BTreeSet<&Path> =
-            looked_into.filter_map(|piece| piece.path().parent()).into_set();
+            looked_into.filter_map(|piece| piece.path().parent()).collect_set();
         let with_main: Vec<Cow<'_, Path>> =
             self.mains.keys().filter_map(|whole| self.path_of(*whole)).collect();
         let is_within_reach = |path: &PathBuf| {
@@ -204,8 +204,8 @@ impl<'f> Reach<'f> {
     pub(super) fn notes(&self) -> Option<String> {
         let keys = |directory: &usize| self.keys.get(directory).cloned().unwrap_or_default();
         let mains = self.mains.iter().filter(|((_, stream), _)| stream.is_none());
-        let directories: BTreeSet<usize> = mains.map(|(_, directory)| *directory).into_set();
-        let all: BTreeSet<Key> = directories.iter().flat_map(keys).into_set();
+        let directories: BTreeSet<usize> = mains.map(|(_, directory)| *directory).collect_set();
+        let all: BTreeSet<Key> = directories.iter().flat_map(keys).collect_set();
         let is_archive = |directory: &usize| {
             let told = self.found.taken_for;
             told.unwrap_or_else(|| self.found.directories.taken_for(*directory))

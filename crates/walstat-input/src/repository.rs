@@ -64,9 +64,9 @@ impl<'f> Repositories<'f> {
     fn stanzas(&self) -> BTreeSet<PathBuf> {
         let trees = self.trees.iter().filter(|(_, archiver)| **archiver == Archiver::PgBackRest);
         let trees = trees.flat_map(|(tree, _)| [Some(tree.as_path()), tree.parent()]).flatten();
-        let trees: BTreeSet<&Path> = trees.into_set();
+        let trees: BTreeSet<&Path> = trees.collect_set();
         let lists = self.found.archive_infos.iter().filter_map(|(path, _)| path.parent());
-        lists.filter(|stanza| trees.contains(stanza)).map(Path::to_owned).into_set()
+        lists.filter(|stanza| trees.contains(stanza)).map(Path::to_owned).collect_set()
     }
 
     /// Trees that `archive-get` passes over: it looks into those that archive.info has with the server's
@@ -146,7 +146,7 @@ impl<'f> Repositories<'f> {
         let placed: Vec<(&Piece, Key)> =
             placed.filter_map(|(piece, key)| Some((piece, (*key)?))).collect();
         let there = placed.iter().filter(|(piece, _)| self.lost_in(piece).is_none());
-        let there: BTreeSet<Key> = there.map(|(_, key)| *key).into_set();
+        let there: BTreeSet<Key> = there.map(|(_, key)| *key).collect_set();
         let begin_backups = self.begin_backups(geometry);
         let lost = placed.iter().filter(|(_, key)| !there.contains(key));
         let lost = lost.filter_map(|(piece, key)| {
@@ -164,7 +164,7 @@ impl<'f> Repositories<'f> {
         let histories = self.found.backup_histories.iter();
         let names = histories.filter_map(|path| backup_start(&file_name(path)));
         let bytes = geometry.segment_bytes;
-        names.filter_map(|name| Some((name.timeline, name.number(bytes)?))).into_set()
+        names.filter_map(|name| Some((name.timeline, name.number(bytes)?))).collect_set()
     }
 
     /// Problems of histories that are only where the archiver does not look for them: it does beside the
@@ -256,7 +256,7 @@ impl<'f> Lists<'f> {
 pub(super) fn stanzas_without_list(found: &Found) -> Vec<Problem> {
     let named = found.pieces.iter().filter_map(|piece| Some((piece.path(), piece.name.as_ref()?)));
     let trees = named.filter_map(|(path, name)| stanza_of(path, name));
-    let stanzas: BTreeSet<PathBuf> = trees.into_set();
+    let stanzas: BTreeSet<PathBuf> = trees.collect_set();
     let is_listed = |stanza: &&PathBuf| {
         found.paths.iter().any(|path| stanza.starts_with(on_disk(path)))
             && !found.is_in_stream(stanza)

@@ -167,7 +167,7 @@ pub(crate) fn without_history(
     let (Some(&oldest), Some(&newest)) = (present.first(), present.last()) else {
         return Vec::new();
     };
-    let named = histories.all().map(|(timeline, _)| timeline).into_set();
+    let named = histories.all().map(|(timeline, _)| timeline).collect_set();
     // A history without segments may be of an abandoned timeline. Where thousands are missing, the
     // numbers were not given out one by one.
     let Some(second) = oldest.max(1).checked_add(1) else { return Vec::new() };

@@ -153,8 +153,9 @@ pub fn recovery_targets(directory: &Path) -> Vec<String> {
 /// What a data directory has for `recovery_min_apply_delay`, if that is anything.
 pub fn recovery_delay(directory: &Path) -> Option<String> {
     let delay = read_conf(directory).values.remove("recovery_min_apply_delay")?;
-    let is_none = delay.trim_start_matches('0').chars().all(|unit| unit.is_ascii_alphabetic());
-    (!is_none).then_some(delay)
+    let digits = delay.trim().split(|digit: char| !digit.is_ascii_digit()).next();
+    let is_none = digits.and_then(|digits| digits.parse().ok()) == Some(0_u64);
+    (!is_none && !delay.is_empty()).then_some(delay)
 }
 
 /// What a bare number of `max_wal_size` counts: segments up to 9.6, megabytes since.

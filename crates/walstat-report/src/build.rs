@@ -28,6 +28,7 @@ use walstat_format::rmgr;
 use walstat_format::version::Version;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::Problem;
+use walstat_read::input::segment::Segment;
 use walstat_read::scan::books::Heading;
 use walstat_read::scan::outcome::Outcome;
 
@@ -300,17 +301,20 @@ pub(crate) fn left_aside(plan: &Plan) -> (BTreeMap<u32, usize>, usize) {
     (counts, partial.len())
 }
 
-/// How far a timeline goes on behind the segment in which the one that is followed left it.
+/// How far a timeline goes on, by its whole segments, behind the one in which the timeline that is followed
+/// left it.
 fn goes_on(plan: &Plan, timeline: u32) -> Option<String> {
     let bytes = u64::from(plan.geometry.segment_bytes);
     let (_, span) =
         plan.lineage.spans().find(|(of, _)| *of == timeline && !plan.is_timeline_asked)?;
-    let ((_, last), _) = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).next_back()?;
+    let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).rev();
+    let is_whole = |files: &[Segment]| files.iter().any(Segment::claims_whole_segment);
+    let ((_, last), _) = files.find(|(_, files)| is_whole(files))?;
     let end = Lsn(last.saturating_add(1).saturating_mul(bytes));
     (last.saturating_mul(bytes) > span.end.0).then(|| {
         format!(
-            ", as by a restore, and left it at {}: what timeline {timeline} has from there on to {end} is \
-             not restored",
+            ", which left it at {}: a restore does not have what timeline {timeline} wrote from there on to \
+             {end}",
             span.end
         )
     })
@@ -333,12 +337,12 @@ fn not_counted(plan: &Plan) -> Vec<String> {
     counts.into_iter().map(note).chain(not_read).collect()
 }
 
-/// Segments that are not missing.
-fn never_written(hole: &Range<Lsn>) -> String {
+/// A hole in which segments need not be missing.
+fn before_reset(hole: &Range<Lsn>) -> String {
     let Range { start, end } = hole;
     format!(
-        "nothing was written from {start} to {end}, where the WAL begins anew, as after pg_upgrade, which \
-         runs pg_resetwal: no backup from before is restored beyond {start}"
+        "no WAL from {start} to {end}, where pg_resetwal began it anew, as pg_upgrade has it: a backup from \
+         before is restored to {start} at most; whether WAL behind that was lost cannot be seen"
     )
 }
 
@@ -363,7 +367,7 @@ fn notes<O>(
     let mut notes = plan.notes.clone();
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     notes.extend(outcome.unfetched.first().map(not_fetched));
-    notes.extend(outcome.holes.unwritten.iter().map(never_written));
+    notes.extend(outcome.holes.before_reset.iter().map(before_reset));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

@@ -316,7 +316,7 @@ fn replaced(found: &SampledImages, table: &RecordTable) -> BTreeMap<RecordType, 
     let mean = |(kind, (bytes, count)): (RecordType, (f64, f64))| {
         (kind, if count > 0.0 { bytes / count } else { usual })
     };
-    kinds.into_iter().map(mean).into_map()
+    kinds.into_iter().map(mean).collect_map()
 }
 
 /// What images save that are not there.

@@ -124,7 +124,7 @@ fn unopened(rows: &[EventRow]) -> Option<String> {
 fn broken_databases(rows: &[EventRow]) -> Option<String> {
     let is_broken = |row: &&EventRow| row.is_irrevocable && row.outcome != "committed";
     let broken = rows.iter().filter(is_broken).filter_map(|row| row.database.clone());
-    let broken: BTreeSet<String> = broken.into_set();
+    let broken: BTreeSet<String> = broken.collect_set();
     let names: Vec<String> = broken.into_iter().collect();
     (!names.is_empty()).then(|| {
         format!(

@@ -96,7 +96,7 @@ pub(crate) fn restored_nevertheless(problem: &Problem) -> String {
 /// in `src/backend/access/transam/rmgr.c`).
 pub(crate) fn of_extensions(table: &RecordTable) -> Option<String> {
     let ids = table.rows().map(|(record, _)| record.rmgr).filter(|id| *id >= FIRST_CUSTOM_RMGR);
-    let ids: BTreeSet<u8> = ids.into_set();
+    let ids: BTreeSet<u8> = ids.collect_set();
     let names: Vec<_> = ids.into_iter().map(rmgr::name).collect();
     (!names.is_empty()).then(|| {
         format!(

@@ -183,7 +183,7 @@ pub fn directory_needs(backup: &Backup, backups: &Backups) -> Option<String> {
     let made = backups.tablespaces.iter().filter(|(lsn, _)| *lsn >= backup.start);
     let made: Vec<&(Lsn, String)> = made.collect();
     let (first, _) = made.first()?;
-    let paths: BTreeSet<&str> = made.iter().map(|(_, path)| path.as_str()).into_set();
+    let paths: BTreeSet<&str> = made.iter().map(|(_, path)| path.as_str()).collect_set();
     let shown: Vec<&str> = paths.iter().copied().take(PATHS_SHOWN).collect();
     let more = match paths.len().saturating_sub(PATHS_SHOWN) {
         0 => String::new(),

@@ -223,7 +223,7 @@ impl Base {
 
     fn find_backups_beside_work(&mut self) {
         let beside_work = self.checkpoints.iter().filter(|own| own.is_beside_work());
-        let begun: BTreeSet<Ordinal> = beside_work.map(|own| own.first).into_set();
+        let begun: BTreeSet<Ordinal> = beside_work.map(|own| own.first).collect_set();
         let all = self.backups.iter().filter(|backup| begun.contains(&backup.start));
         self.backups_beside_work = all.cloned().collect();
     }

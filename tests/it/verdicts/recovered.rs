@@ -603,13 +603,13 @@ fn what_an_older_timeline_has_since_is_told() {
     history(directory.path(), 2, &[(1, fork.at())]);
     let end = walstat_format::lsn::Lsn(older.at().next_multiple_of(SEGMENT));
     let said = format!(
-        "timeline 2 is followed, as by a restore, and left it at {}: what timeline 1 has from there on to \
-         {end} is not restored",
+        "timeline 2 is followed, which left it at {}: a restore does not have what timeline 1 wrote from \
+         there on to {end}",
         walstat_format::lsn::Lsn(fork.at())
     );
     is_noted("an older timeline goes on", directory.path(), &said);
     let ran = check(&["--as", "archive", "-t", "2"], directory.path());
-    assert!(!ran.stdout.contains("as by a restore"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("a restore does not have"), "{}", ran.stdout);
 }
 
 /// As in the archive of a cluster that `pg_upgrade` has made: `pg_resetwal` begins the WAL anew, some
@@ -628,7 +628,7 @@ fn segments_that_pg_resetwal_leaves_out_are_not_missing() {
     store(&before, 0, directory.path());
     store(&after, 0, directory.path());
     let (end, begin) = (0x70_0000, (FIRST + 4) * SEGMENT);
-    let said = format!("nothing was written from 0/{end:08X} to 0/{begin:08X}");
+    let said = format!("no WAL from 0/{end:08X} to 0/{begin:08X}, where pg_resetwal");
     is_noted("between two beginnings", directory.path(), &said);
     let (code, told) = restored(directory.path(), late, &[]);
     assert!(code == Some(0) && told.starts_with("restorable to LSN 0/00B00000"), "{told}");

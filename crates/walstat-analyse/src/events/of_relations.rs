@@ -93,7 +93,7 @@ fn swapped(chains: &BTreeMap<Key, Chain<'_>>) -> BTreeMap<Key, Option<RelFileLoc
         let (_, old, _) = had_name(key, now)?;
         Some((*key, old.file))
     });
-    pairs.into_map()
+    pairs.collect_map()
 }
 
 impl<'d> Chain<'d> {

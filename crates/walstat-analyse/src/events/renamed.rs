@@ -118,7 +118,7 @@ impl Renamed {
         let names = life.into_iter().flat_map(|life| life.between(Lsn::default(), Lsn::MAX));
         let names: BTreeSet<Name> = names
             .map(|(.., name)| Name { database: None, schema: None, relation: Arc::clone(name) })
-            .into_set();
+            .collect_set();
         if names.len() > 1 { names } else { BTreeSet::new() }
     }
 

@@ -272,7 +272,7 @@ impl Draft {
         let oids = std::iter::once(class.oid).chain(*table);
         let now = self.event.database.as_deref();
         let names = oids.map(|oid| renamed.names((class.database, oid), now, catalogs));
-        names.flatten().into_set()
+        names.flatten().collect_set()
     }
 
     /// Whether it is about rows of what belongs to a table, or to the system.

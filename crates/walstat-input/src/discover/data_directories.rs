@@ -6,6 +6,7 @@ use super::{DEPTH_MAX, Found, directory_of};
 use crate::input_kind::SERVER_DIRECTORIES;
 use crate::names::file_name;
 use crate::storage;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use walstat_format::segment::SegmentName;
 
@@ -13,6 +14,9 @@ impl Found {
     /// Looks into the WAL of base backups where the path has no other: `before` is how much there was then.
     pub(super) fn add_backups_own(&mut self, root: usize, before: usize) {
         let own = std::mem::take(&mut self.backups_own);
+        if self.only_beside {
+            return;
+        }
         if self.count() == before {
             own.iter().for_each(|path| self.add_below(root, path, DEPTH_MAX, true));
             return;
@@ -28,9 +32,10 @@ pub(super) fn is_data_directory(path: &Path) -> bool {
         && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
 }
 
-/// Whether a data directory is a base backup that nobody has started.
-pub(super) fn is_backup(data_directory: &Path) -> bool {
-    storage::is_file(&data_directory.join("backup_label"))
+/// Whether a data directory with these names in it is a base backup that nobody has started. Up to 14 a
+/// server has a label too, while an exclusive backup is taken.
+pub(super) fn is_backup(names: &BTreeSet<String>) -> bool {
+    names.contains("backup_label") && !names.contains("postmaster.pid")
 }
 
 /// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory

@@ -25,9 +25,9 @@ impl Packed {
     }
 }
 
-/// Reads a tar up to the label and `pg_control`: with a `pg_basebackup` that is to the end, which may take
-/// long. It says of which cluster the backup is and where a standby's is consistent, and a tar that is cut
-/// off, as on a full disk, has none.
+/// Reads a tar up to the label and `pg_control`, which `pg_basebackup` writes last, so it may take long.
+/// `pg_control` tells of which cluster the backup is, and where a standby's is consistent; a tar that was cut
+/// off, as on a full disk, lacks it.
 pub(super) fn read(reader: impl Read) -> Result<Packed, LabelError> {
     let (mut text, mut control, mut is_backup) = (None, None, false);
     let read = for_each_member(reader, |Member { path, kind, bytes, .. }| {

@@ -156,7 +156,7 @@ impl Plan {
             let empty = empty.then(|| Lineage::from_ancestors(timeline, &[]));
             Some((timeline, Lineage::that_is_wrong(timeline, histories).or(empty)?))
         };
-        before.chain([read]).filter_map(wrong).into_map()
+        before.chain([read]).filter_map(wrong).collect_map()
     }
 
     /// What that history says, if something else was taken in its place.

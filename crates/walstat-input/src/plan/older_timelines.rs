@@ -58,7 +58,7 @@ impl Plan {
             .iter()
             .chain([&self.lineage])
             .map(|lineage| (lineage.timeline(), lineage))
-            .into_map();
+            .collect_map();
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         let mut problems = Vec::new();
         for ((timeline, number), files) in &self.files {

@@ -186,7 +186,7 @@ impl Names {
     /// they have and had.
     pub fn list(&self) -> Vec<Listed> {
         let with_file: BTreeSet<(u32, u32)> =
-            self.files().map(|(file, relation)| (file.database, relation.oid)).into_set();
+            self.files().map(|(file, relation)| (file.database, relation.oid)).collect_set();
         let without = self.relations().filter(|(database, relation)| {
             let is_listed = kind::PARTITIONED.contains(&char::from(relation.kind));
             is_listed && !with_file.contains(&(*database, relation.oid))

@@ -278,7 +278,7 @@ impl<'s> Resolver<'s> {
             offer(&mut best, (seen.database, seen.row.oid()), seen);
         }
         // In one order: of two rows with one oid the last one names it.
-        best.into_iter().into_map()
+        best.into_iter().collect_map()
     }
 
     fn name_databases(&self, names: &mut Names) {

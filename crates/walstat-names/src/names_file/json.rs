@@ -126,7 +126,7 @@ fn listed(text: &str) -> Result<Listed, String> {
             Value::String(text) => (key.as_str(), text.clone()),
             other => (key.as_str(), other.to_string()),
         })
-        .into_map();
+        .collect_map();
     Listed::of_columns(|key| texts.get(key).map(String::as_str))
 }
 

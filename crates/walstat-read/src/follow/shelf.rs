@@ -141,7 +141,7 @@ impl Listing<'_> {
         self.folders.insert(folder.to_owned(), (age > UNSETTLED).then_some(changed));
         let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
         let names: BTreeSet<String> =
-            entries.iter().map(|entry| file_name(&entry.path())).into_set();
+            entries.iter().map(|entry| file_name(&entry.path())).collect_set();
         for entry in entries {
             let path = entry.path();
             match FileName::parse(&file_name(&path)) {

@@ -138,7 +138,9 @@ fn judge(plan: &Plan, segment: Segment, lineage: &Lineage, verifier: &Verifier<'
     }
 }
 
-/// Whether the next segment of its timeline lies in a segment's directory, written and not made ready only.
+/// Whether the next segment of its timeline lies in a segment's directory, and was written: one that was
+/// only made ready has an old address. Of copies of a `pg_wal`; an archiver's groups are archives, where
+/// nothing may be unfinished.
 fn is_finished(plan: &Plan, segment: &Segment) -> bool {
     let next = segment.number.saturating_add(1);
     let begin = Lsn(next.saturating_mul(u64::from(plan.geometry.segment_bytes)));
@@ -216,8 +218,8 @@ fn problems_of_copy(copy: &Judged, best: &Judged) -> Vec<Problem> {
         let found = "another SHA-1 in its name: pgBackRest restores neither";
         return vec![differs(None, ProblemKind::DuplicateDiffers, found)];
     }
-    // A copy that is not full has fewer records than the one that is counted: it was taken before that was
-    // written, but not where WAL goes on beside it.
+    // A copy that is not full may have been taken before the rest was written. Not where the next segment
+    // lies beside it: then its server had filled it, and the rest is lost.
     if best.whole && !copy.whole && copy.is_finished {
         let found = format!("no record from {} on", copy.reach);
         return vec![differs(Some(copy.reach), ProblemKind::DuplicateDiffers, &found)];

@@ -170,7 +170,7 @@ impl Memory {
             plan.files.iter().filter(|(_, files)| files.iter().any(Segment::claims_whole_segment));
         let whole = whole.map(|(key, _)| *key);
         let named = named.iter().filter_map(|name| Some((name.timeline, name.number(bytes)?)));
-        let there: BTreeSet<Key> = whole.chain(named).into_set();
+        let there: BTreeSet<Key> = whole.chain(named).collect_set();
         let oldest = there.iter().map(|(_, number)| *number).min().unwrap_or(0);
         let first = there.first().copied().unwrap_or_default();
         // By number whatever the timeline, as pg_archivecleanup; or by name, as pgBackRest.

@@ -113,11 +113,11 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
     let lost = |problem: &Problem| {
         (problem.kind == ProblemKind::MissingSegment).then(|| problem.segment.clone())
     };
-    let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).into_set();
+    let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).collect_set();
     // So is a file with the pages of an older timeline, of which no page was read.
     let is_older = |problem: &&Problem| problem.kind == ProblemKind::PageTimeline;
     let older = outcome.problems.iter().filter(is_older).map(|problem| problem.segment.clone());
-    let older: BTreeSet<String> = older.into_set();
+    let older: BTreeSet<String> = older.collect_set();
     let new = |problem: &&Problem| {
         lost(problem).is_none_or(|segment| !told.contains(&segment))
             && !(is_older(problem) && older.contains(&problem.segment))
@@ -155,7 +155,7 @@ pub(crate) fn conclude_chain(
         };
         match before.filter(missed) {
             Some(end) if run.begins_anew() => {
-                outcome.holes.add_unwritten(chain, end..run.start);
+                outcome.holes.add_before_reset(chain, end..run.start);
             }
             Some(end) => outcome.problems.extend(outcome.holes.add(chain, end..run.start)),
             None => {}
@@ -309,7 +309,7 @@ impl<O> Outcome<O> {
         let is_of_sha1 = |problem: &Problem| problem.kind == ProblemKind::ArchiveChecksum;
         let name = |problem: &Problem| problem.segment.get(..NAME_DIGITS).map(str::to_owned);
         let others = self.problems.iter().filter(|problem| !is_of_sha1(problem));
-        let broken: BTreeSet<_> = others.map(name).into_set();
+        let broken: BTreeSet<_> = others.map(name).collect_set();
         let is_alone =
             |problem: &mut Problem| is_of_sha1(problem) && !broken.contains(&name(problem));
         self.checksums_alone.extend(self.problems.extract_if(.., is_alone));
@@ -325,7 +325,7 @@ impl<O> Outcome<O> {
             _ => problem.segment.clone(),
         };
         let identity = |problem: &Problem| (problem.kind, problem.lsn, name(problem));
-        let mut known: BTreeSet<_> = self.problems.iter().map(identity).into_set();
+        let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect_set();
         self.problems
             .extend(problems.into_iter().filter(|problem| known.insert(identity(problem))));
         self.sort_problems();

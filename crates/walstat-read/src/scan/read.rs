@@ -1,7 +1,7 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
 use super::alone::{Counted, Passed};
-use super::changing::{SETTLING, has_lost_files, have_changed, is_cut, is_young};
+use super::changing::{SETTLING, deadline, has_lost_files, have_changed, is_cut, is_young};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
@@ -73,7 +73,7 @@ pub(crate) fn read_passed(
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
-    let (mut tries, mut seen) = (0, None);
+    let (mut tries, mut seen, until) = (0, None, deadline());
     let (plan, mut outcome) = loop {
         found.fail_if_given_up()?;
         found.judge_plain_histories();
@@ -98,7 +98,7 @@ pub(crate) fn read_passed(
         // A server removes and renames segments while they are read, and `archive_command` writes one that is
         // not whole before it has ended: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| is_sound(outcome, &plan));
-        if sound || tries >= tries_max || !have_changed(&plan, result.as_ref()) {
+        if sound || tries >= tries_max || !have_changed(&plan, result.as_ref(), until) {
             break (plan, result?);
         }
         found = again(&found, &range)?;
@@ -145,7 +145,7 @@ fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputErr
     Ok(())
 }
 
-/// How often WAL is looked for and read again if files disappear meanwhile.
+/// How often WAL is looked for and read again if files disappear or grow meanwhile.
 const TRIES_MAX: u32 = 10;
 
 /// Timelines and numbers of the segments.
@@ -260,7 +260,7 @@ impl Reading<'_> {
         let wrong: Vec<_> = wrong.collect();
         wrong.iter().for_each(|(timeline, end)| found.histories.correct(*timeline, *end));
         let begins: BTreeMap<u32, Ancestor> =
-            begins.into_iter().map(|(timeline, begin)| (timeline, begin.end)).into_map();
+            begins.into_iter().map(|(timeline, begin)| (timeline, begin.end)).collect_map();
         let are_others_corrected = found.histories.correct_ancestors(&begins);
         if is_settled || !wrong.is_empty() || are_others_corrected {
             *plan = self.plan(found)?;

@@ -89,7 +89,7 @@ impl Reading<'_> {
         }
         let (tasks, mut round) = self.choose::<O>(&found);
         self.read_files(&found, &tasks, prototype);
-        let files: BTreeSet<String> = found.pieces.iter().map(path_of).into_set();
+        let files: BTreeSet<String> = found.pieces.iter().map(path_of).collect_set();
         let observer = Partial::observer(prototype);
         // Those in tars, too.
         let streamed = streamed::pass(&mut found, &self.wanted, self.progress, &observer).passed;
@@ -216,7 +216,7 @@ impl Reading<'_> {
             let file = KnownFile::of(&piece.probe)?;
             Some((index, memory.recall::<O>(&path_of(piece), &file)?))
         });
-        recalled.into_map()
+        recalled.collect_map()
     }
 }
 

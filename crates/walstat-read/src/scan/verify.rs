@@ -117,7 +117,7 @@ pub(super) fn others(plan: &Plan, verifier: &Verifier<'_>) -> Verified {
     if verifier.scope.limit.is_some() {
         return verified;
     }
-    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).into_set();
+    let counted: BTreeSet<Key> = plan.segments.iter().map(|s| (s.timeline, s.number)).collect_set();
     for lineage in &plan.other_lineages {
         timeline(plan, lineage, &counted, verifier, &mut verified);
     }

@@ -158,7 +158,8 @@ fn key(operations: &[(RelFileLocator, RowOperation)], names: &Names, by: By) -> 
         })
         .collect();
     let own = owners.iter().filter(|(owner, _)| !owner.is_toast);
-    let mut told: BTreeSet<KindOperation> = own.map(|(owner, work)| owner.with(*work)).into_set();
+    let mut told: BTreeSet<KindOperation> =
+        own.map(|(owner, work)| owner.with(*work)).collect_set();
     for (owner, work) in owners.iter().filter(|(owner, _)| owner.is_toast) {
         let writes = [KindOfWork::Insert, KindOfWork::Update, KindOfWork::Delete, KindOfWork::Ddl];
         // Where the WAL begins within a transaction, its table may be missing.

@@ -96,7 +96,7 @@ fn cut_cycles(base: &Base) -> Vec<(Ordinal, Ordinal)> {
 
 /// Redo points that mark themselves, and belong to no checkpoint.
 fn marked(trace: &Trace, base: &Base) -> Vec<BaseCheckpoint> {
-    let known: BTreeSet<Ordinal> = base.checkpoints.iter().map(|known| known.first).into_set();
+    let known: BTreeSet<Ordinal> = base.checkpoints.iter().map(|known| known.first).collect_set();
     let effects = trace.effects.iter().filter(|(_, effect)| *effect == RecordEffect::Redo);
     let unknown = effects.filter(|(ordinal, _)| !known.contains(ordinal));
     unknown.filter_map(|(ordinal, _)| checkpoint(trace, Some(*ordinal))).collect()

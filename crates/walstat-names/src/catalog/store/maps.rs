@@ -80,7 +80,7 @@ impl Store {
     pub(crate) fn left_tablespaces(&self, database: u32) -> BTreeSet<u32> {
         let now = self.tablespace_of(database);
         let heaps = self.heaps.keys().filter(|file| file.database == database);
-        heaps.map(|file| file.tablespace).filter(|tablespace| *tablespace != now).into_set()
+        heaps.map(|file| file.tablespace).filter(|tablespace| *tablespace != now).collect_set()
     }
 
     /// A map that the data directory has left behind.

@@ -201,10 +201,10 @@ pub(super) fn say_once(problems: &mut Vec<Problem>, geometry: &Geometry) {
         .iter()
         .filter(|problem| problem.segment.is_empty() && file_faults.contains(&problem.kind))
         .filter_map(place)
-        .into_set();
+        .collect_set();
     let of_files = problems.iter().filter(|problem| !problem.segment.is_empty());
     let of_files: BTreeMap<_, _> =
-        of_files.filter_map(|problem| Some((place(problem)?, problem.fetched))).into_map();
+        of_files.filter_map(|problem| Some((place(problem)?, problem.fetched))).collect_map();
     for problem in problems.iter_mut().filter(|problem| problem.segment.is_empty()) {
         let fetched = place(problem).and_then(|place| of_files.get(&place));
         problem.fetched = fetched.copied().unwrap_or(problem.fetched);

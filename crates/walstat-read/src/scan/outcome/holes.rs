@@ -17,8 +17,8 @@ pub struct Holes {
     all: Vec<(u32, Range<Lsn>)>,
     /// What would be a problem, had it not been accepted.
     pub accepted: Vec<Problem>,
-    /// Where nothing was ever written: the WAL begins anew behind it.
-    pub unwritten: Vec<Range<Lsn>>,
+    /// Behind which the WAL begins anew (`pg_resetwal`).
+    pub before_reset: Vec<Range<Lsn>>,
 }
 
 impl Holes {
@@ -32,18 +32,19 @@ impl Holes {
         problems
     }
 
-    /// Adds a hole behind which the WAL begins anew: no segment is missing, and no server comes across it.
-    pub(super) fn add_unwritten(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
+    /// Adds a hole behind which the WAL begins anew: there need not have been any segment. It is among what
+    /// is accepted, across which no backup is restored.
+    pub(super) fn add_before_reset(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
         self.all.push((chain.lineage.timeline(), hole.clone()));
         self.accepted.push(missing(chain, hole.start, hole.end));
-        self.unwritten.push(hole);
+        self.before_reset.push(hole);
     }
 
     /// Adds those that were found elsewhere.
     pub(in crate::scan) fn extend(&mut self, others: Holes) {
         self.all.extend(others.all);
         self.accepted.extend(others.accepted);
-        self.unwritten.extend(others.unwritten);
+        self.before_reset.extend(others.before_reset);
     }
 
     /// Adds segments that were there once and are not any more, where no hole tells of them; returns what
@@ -89,7 +90,7 @@ impl<O> Outcome<O> {
         let own = |file| SegmentName::leading(file).filter(|name| name.to_string() == *file);
         let names = names.filter_map(own);
         let there = names.filter_map(|name| Some((name.timeline, name.number(bytes)?)));
-        let there: BTreeSet<(u32, u64)> = there.into_set();
+        let there: BTreeSet<(u32, u64)> = there.collect_set();
         let number = |lsn: Lsn| lsn.0 / u64::from(bytes);
         let holes = self.holes.all.iter().flat_map(|(history, hole)| {
             parts(hole, &plan.accepted_gaps).into_iter().map(|part| (*history, part))
@@ -104,7 +105,7 @@ impl<O> Outcome<O> {
                 && missing.all(|number| there.contains(&key(number)));
             is_told.then(|| SegmentName::new(timeline, first, bytes).to_string())
         });
-        let told: BTreeSet<String> = told.into_set();
+        let told: BTreeSet<String> = told.collect_set();
         self.problems.retain(|problem| {
             problem.kind != ProblemKind::MissingSegment || !told.contains(&problem.segment)
         });
@@ -162,7 +163,7 @@ fn is_in(problem: &Problem, gaps: &[Range<Lsn>]) -> bool {
 fn parts(hole: &Range<Lsn>, gaps: &[Range<Lsn>]) -> Vec<Range<Lsn>> {
     let bounds = gaps.iter().flat_map(|gap| [gap.start, gap.end]);
     let inside = bounds.filter(|bound| hole.start < *bound && *bound < hole.end);
-    let bounds: BTreeSet<Lsn> = inside.chain([hole.start, hole.end]).into_set();
+    let bounds: BTreeSet<Lsn> = inside.chain([hole.start, hole.end]).collect_set();
     let bounds: Vec<Lsn> = bounds.into_iter().collect();
     bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)).collect()
 }

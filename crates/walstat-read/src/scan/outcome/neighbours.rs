@@ -27,7 +27,7 @@ pub(super) fn blame_one(problems: &mut [Problem], chain: &Chain<'_>, last: Lsn) 
         Some(Elsewhere::Apart { last, .. }) => Some(after(last)),
         _ => None,
     };
-    let apart: BTreeSet<Lsn> = problems.iter().filter_map(begin).into_set();
+    let apart: BTreeSet<Lsn> = problems.iter().filter_map(begin).collect_set();
     for problem in problems {
         let Some(Elsewhere::Apart { last: before, is_followed, .. }) = problem.elsewhere else {
             continue;

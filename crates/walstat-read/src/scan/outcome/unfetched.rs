@@ -20,7 +20,7 @@ impl<O> Outcome<O> {
             self.blame_after_all(first, chain.span(first).start);
         }
         let partials = chain.segments.iter().filter(|segment| is_partial(segment));
-        let partials: BTreeSet<String> = partials.map(Segment::file).into_set();
+        let partials: BTreeSet<String> = partials.map(Segment::file).collect_set();
         let is_of_one = |problem: &mut Problem| partials.contains(&problem.segment);
         self.unfetched.extend(self.problems.extract_if(.., is_of_one));
     }

@@ -11,7 +11,7 @@ use walstat_format::ordered::CollectOrdered;
 /// Moves problems of records that begin in such a verified segment to the broken segment after it.
 pub(super) fn blame_the_next(problems: &mut [Problem], chain: &Chain<'_>) {
     let of_files = problems.iter().filter(|problem| problem.kind.is_of_file());
-    let broken: BTreeSet<String> = of_files.map(|problem| problem.segment.clone()).into_set();
+    let broken: BTreeSet<String> = of_files.map(|problem| problem.segment.clone()).collect_set();
     let begins = |problem: &Problem| {
         let lsn = problem.lsn.filter(|_| problem.kind.is_of_records())?;
         let own = chain.segment_at(lsn)?;

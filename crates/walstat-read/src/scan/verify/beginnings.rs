@@ -166,7 +166,7 @@ pub(in crate::scan) fn pass_over(
     let lineages = plan.other_lineages.iter().chain([&plan.lineage]);
     let unknown = lineages.filter(|lineage| !beginnings.contains_key(&lineage.timeline()));
     let by_page = unknown.filter_map(|it| Some((it.timeline(), left_by_page(plan, it)?)));
-    let begins: BTreeMap<u32, Ancestor> = begins.chain(by_page).into_map();
+    let begins: BTreeMap<u32, Ancestor> = begins.chain(by_page).collect_map();
     let is_there = |timeline: u32| {
         let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX));
         files.any(|(_, files)| files.iter().any(Segment::is_asked_for))
@@ -184,7 +184,7 @@ pub(in crate::scan) fn settle_beginnings(
     let bytes = u64::from(plan.geometry.segment_bytes);
     let begins = beginnings.iter().filter(|(_, it)| it.told.0 / bytes <= it.number);
     let begins: BTreeMap<u32, Ancestor> =
-        begins.map(|(timeline, it)| (*timeline, it.end)).into_map();
+        begins.map(|(timeline, it)| (*timeline, it.end)).collect_map();
     // No backup has its checkpoint before that, so none would be restored.
     let oldest = plan.files.keys().map(|(_, number)| number.saturating_mul(bytes)).min();
     let is_unnoticed = |told: Lsn, begins: Lsn| {

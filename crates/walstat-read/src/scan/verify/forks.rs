@@ -49,7 +49,7 @@ const BEGIN_BYTES_MAX: u64 = 256;
 pub(in crate::scan) fn blame_the_fork(problems: &mut [Problem], plan: &Plan, lineage: &Lineage) {
     let bytes = u64::from(plan.geometry.segment_bytes);
     let forks: BTreeMap<Lsn, u32> =
-        lineage.spans().map(|(timeline, span)| (span.start, timeline)).into_map();
+        lineage.spans().map(|(timeline, span)| (span.start, timeline)).collect_map();
     for problem in problems {
         let (Some(Elsewhere::Begins { at, .. })
         | Some(Elsewhere::Apart { last: at, goes_on: true, .. })) = problem.elsewhere
