@@ -12,7 +12,7 @@ use super::error::{InputError, Lacking};
 use super::history::Histories;
 use super::input_kind::{ARCHIVE_STATUS, Directories, InputKind, SERVER_DIRECTORIES};
 use super::known_files::KnownFiles;
-use super::label::ToldLabel;
+use super::label::{PG_VERSION, ToldLabel};
 use super::names::{
     FileName, SegmentFile, Standing, backup_start, file_name, is_called_like_a_tar,
 };
@@ -243,7 +243,7 @@ impl Found {
         let entries = storage::entries(path)?;
         let names: BTreeSet<String> =
             entries.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
-        let data = names.contains("PG_VERSION") && is_data_directory(path);
+        let data = names.contains(PG_VERSION) && is_data_directory(path);
         if data {
             self.data_directory.get_or_insert_with(|| path.to_owned());
         }

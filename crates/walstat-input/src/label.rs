@@ -172,10 +172,10 @@ fn told_of(text: &str, is_servers: bool, history: Option<&str>) -> Result<ToldLa
 }
 
 /// The label in a directory or in a tar.
-const BACKUP_LABEL: &str = "backup_label";
+pub(crate) const BACKUP_LABEL: &str = "backup_label";
 
 /// What each data directory has.
-const PG_VERSION: &str = "PG_VERSION";
+pub(crate) const PG_VERSION: &str = "PG_VERSION";
 
 /// How deep the label may be packed: in a compressed tar.
 const DEPTH_MAX: usize = 2;

@@ -4,6 +4,7 @@
 
 use super::{DEPTH_MAX, Found, directory_of};
 use crate::input_kind::SERVER_DIRECTORIES;
+use crate::label::{BACKUP_LABEL, PG_VERSION};
 use crate::names::file_name;
 use crate::storage;
 use std::collections::BTreeSet;
@@ -28,14 +29,14 @@ impl Found {
 /// Whether a directory is one in which a server keeps its data.
 pub(super) fn is_data_directory(path: &Path) -> bool {
     let has = |name: &&str| storage::is_dir(&path.join(name));
-    storage::is_file(&path.join("PG_VERSION"))
+    storage::is_file(&path.join(PG_VERSION))
         && ["global"].iter().chain(&SERVER_DIRECTORIES).any(has)
 }
 
 /// Whether a data directory with these names in it is a base backup that nobody has started. Up to 14 a
 /// server has a label too, while an exclusive backup is taken.
 pub(super) fn is_backup(names: &BTreeSet<String>) -> bool {
-    names.contains("backup_label") && !names.contains("postmaster.pid")
+    names.contains(BACKUP_LABEL) && !names.contains("postmaster.pid")
 }
 
 /// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
