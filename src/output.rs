@@ -33,7 +33,7 @@ pub use target::{file_of, hold};
 const PANICKED: u8 = 101;
 
 /// Prepares the program for what can happen to its outputs. A panic ends it, on whatever thread, since
-/// nothing is unwound in a release; on Unix temporary files are removed before. Other than after a signal no
+/// nothing is unwound in a release; on Unix temporary files are removed before. Unlike after a signal no
 /// state is saved: what panicked may have spoiled it.
 pub fn prepare() {
     #[cfg(unix)]

@@ -439,17 +439,21 @@ fn the_tar_of_a_backup_is_whole_and_of_the_cluster() {
             "not restorable: the backup is of cluster",
         ),
     ];
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("base.tar");
     for (tar, told) in tars {
-        fs::write(&path, tar).expect("a tar");
-        let ran = restore(&[backup().join("archive")], &path).exits(1);
-        assert!(sentence(&ran).starts_with(told), "{}", sentence(&ran));
+        let said = sentence(&restored_from_tar(&tar).exits(1));
+        assert!(said.starts_with(told), "{said}");
     }
     for tar in [tar_of(&[label]), whole] {
-        fs::write(&path, tar).expect("a tar");
-        restore(&[backup().join("archive")], &path).exits(0);
+        restored_from_tar(&tar).exits(0);
     }
+}
+
+/// What is said of a backup that is this tar.
+fn restored_from_tar(tar: &[u8]) -> Ran {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("base.tar");
+    fs::write(&path, tar).expect("a tar");
+    restore(&[backup().join("archive")], &path)
 }
 
 /// The base backup, of which a test may change files.
@@ -758,12 +762,9 @@ fn the_tar_of_a_standbys_backup_has_its_pg_control() {
         ),
         (tar_of(&[label]), "not known to be restorable"),
     ];
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("base.tar");
     for (tar, told) in tars {
-        fs::write(&path, tar).expect("a tar");
-        let ran = restore(&[backup().join("archive")], &path).exits(1);
-        assert!(sentence(&ran).starts_with(told), "{}", sentence(&ran));
+        let said = sentence(&restored_from_tar(&tar).exits(1));
+        assert!(said.starts_with(told), "{said}");
     }
 }
 
