@@ -64,8 +64,18 @@ macro_rules! sums {
 
         impl $type {
             /// Adds `other`.
+            ///
+            /// # Panics
+            ///
+            /// When a sum is more than there can be: sums that others have written may say anything.
             pub fn add(&mut self, other: &$type) {
-                $(self.$field += other.$field;)+
+                let mut is_too_much = false;
+                $({
+                    let (sum, overflows) = self.$field.overflowing_add(other.$field);
+                    self.$field = sum;
+                    is_too_much |= overflows;
+                })+
+                assert!(!is_too_much, "sums are more than there can be");
             }
         }
     };
