@@ -31,6 +31,7 @@ mod fuzz_findings;
 mod html;
 mod mapped;
 mod matrix;
+mod moved;
 mod mutations;
 mod naive_twin;
 mod names;

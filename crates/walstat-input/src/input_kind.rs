@@ -104,6 +104,11 @@ impl Directories {
         }
     }
 
+    /// All directories, each with its index.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Path)> {
+        self.all.iter().enumerate().map(|(index, directory)| (index, &*directory.path))
+    }
+
     /// The path asked for that a directory lies in, and its own.
     pub fn place(&self, index: usize) -> Option<(usize, &Path)> {
         self.all.get(index).map(|directory| (directory.root, directory.path.as_path()))

@@ -18,6 +18,7 @@
 //! | [`storage`] | files, on disk and in object stores |
 //! | [`limited`], [`inherited`] | files of any size, or open already |
 //! | [`segment`], [`source`] | one segment of the plan, and its bytes |
+//! | [`moved`] | segments that lie elsewhere by the time they are read |
 //! | [`mapped`], `faster_way` | files that are mapped, and whether they are |
 //! | `digest` | whether two copies are the same |
 //! | [`history`], `history_text` | timeline histories |
@@ -51,6 +52,7 @@ pub mod layout;
 pub mod limited;
 pub mod listed;
 pub mod mapped;
+pub mod moved;
 pub mod names;
 mod neighbours;
 pub mod packed;

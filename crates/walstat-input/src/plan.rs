@@ -9,9 +9,10 @@ mod resembling;
 
 use super::discover::Found;
 use super::error::InputError;
-use super::history::{self, Misplaced};
+use super::history::{self, Histories, Misplaced};
 use super::input_kind::InputKind;
 use super::label::ToldLabel;
+use super::moved::Places;
 use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
@@ -76,6 +77,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Where the WAL begins, if a file begins in the middle of its segment.
     pub begin: Option<Lsn>,
+    /// Where a segment may lie that is gone when it is to be read.
+    pub places: Places,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
     /// What the histories of base backups in streams tell; or why they cannot be read.
@@ -108,9 +111,6 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
             wanted.or_else(newest).unwrap_or(1)
         }
     };
-    let newer = histories.all().filter(|(child, _)| *child > followed);
-    let newer = newer.map(|(child, ancestors)| Lineage::from_ancestors(child, ancestors));
-    let left_at = newer.filter_map(|newer| newer.leaves(followed));
     let others = present.iter().rev().filter(|other| **other != followed);
     let mut plan = Plan {
         timeline: followed,
@@ -120,13 +120,14 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         latest,
         branches: branches(&present, histories),
         misplaced: histories.misplaced().copied().collect(),
-        branch_point: left_at.max(),
+        branch_point: left_at(followed, histories),
         files: placed.files,
         other_files: each_backup_once(placed.others),
         problems: placed.problems,
         laid_away: placed.laid_away,
         notes: placed.notes,
         begin: placed.begin,
+        places: Places::of(&found.directories),
         data_directory: found.data_directory.clone(),
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
@@ -148,6 +149,13 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     plan.name_others();
     plan.notes.extend(plan.resembling());
     Ok(plan)
+}
+
+/// Where newer timelines leave one, the last of these places.
+fn left_at(timeline: u32, histories: &Histories) -> Option<Lsn> {
+    let newer = histories.all().filter(|(child, _)| *child > timeline);
+    let newer = newer.map(|(child, ancestors)| Lineage::from_ancestors(child, ancestors));
+    newer.filter_map(|newer| newer.leaves(timeline)).max()
 }
 
 fn misplaced_note(misplaced: &Misplaced) -> String {
@@ -189,6 +197,7 @@ impl Plan {
             laid_away: Vec::new(),
             notes: Vec::new(),
             begin: None,
+            places: Places::default(),
             data_directory: None,
             backups: Vec::new(),
             removed_backups: Vec::new(),

@@ -62,6 +62,12 @@ pub(super) fn best_for(codecs: &[Codec]) -> Option<&'static Suffix> {
     SUFFIXES.iter().filter(has_packed).max_by_key(unpacked)
 }
 
+/// A name, and the same with each usual suffix of what is read.
+pub(super) fn usual_names(name: &str) -> impl Iterator<Item = String> {
+    let packed = SUFFIXES.iter().map(move |one| format!("{name}.{}", one.usual));
+    std::iter::once(name.to_owned()).chain(packed)
+}
+
 /// Whether compressed files usually have this suffix.
 pub(super) fn is_usual(suffix: &str) -> bool {
     SUFFIXES.iter().any(|one| one.usual == suffix) || NOT_READ.contains(&suffix)

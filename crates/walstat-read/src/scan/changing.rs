@@ -8,10 +8,13 @@ use crate::input::error::InputError;
 use crate::input::plan::Plan;
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
+use crate::input::storage;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 use walstat_format::ordered::CollectOrdered;
+use walstat_format::segment::SegmentName;
 
 /// A server removes and renames old segments in no order, one every few milliseconds, so that for a while
 /// some are missing between others. If nothing has changed after this pause, they are really missing.
@@ -28,20 +31,50 @@ pub(super) fn deadline() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Whether a file is gone since it was looked for, or one that is not whole was written to: then it is waited
-/// for, `until` then at most.
+/// The numbers of segments between which others are missing.
+pub(super) fn holes(plan: &Plan) -> Vec<(u64, u64)> {
+    let pairs = plan.segments.windows(2).filter_map(|pair| match pair {
+        [before, after] => Some((before.number, after.number)),
+        _ => None,
+    });
+    pairs.filter(|(before, after)| before + 1 < *after).collect()
+}
+
+/// Whether somebody may be adding files there, or taking them away: a file or a directory is younger than a
+/// second. Nothing is waited for after `until`.
+pub(super) fn is_live(plan: &Plan, until: Instant) -> bool {
+    let is_young_directory = |path: &Path| storage::modified(path).is_some_and(is_recent);
+    Instant::now() < until
+        && (plan.segments.iter().any(is_young) || plan.places.paths().any(is_young_directory))
+}
+
+/// Whether a file with a problem is gone since it was looked for, or one that is not whole was written to:
+/// then it is waited for, `until` then at most.
 pub(super) fn have_changed(
     plan: &Plan,
     result: Result<&Outcome<Observer>, &InputError>,
     until: Instant,
 ) -> bool {
-    let problems = result.map(|outcome| &outcome.problems[..]).unwrap_or_default();
-    let cut = problems.iter().chain(&plan.problems).filter(|problem| is_cut(problem));
+    let lost: BTreeSet<u64> =
+        files(plan).filter(|file| is_lost(file)).map(|file| file.number).collect_set();
+    let Ok(outcome) = result else { return !lost.is_empty() };
+    let problems = || outcome.problems.iter().chain(&plan.problems);
+    let concerns_lost = |problem: &Problem| {
+        let name = SegmentName::leading(&problem.segment);
+        let number = name.and_then(|name| name.number(plan.geometry.segment_bytes));
+        // The record may have begun in the one before, or go on in the next one.
+        number
+            .is_none_or(|number| lost.range(number.saturating_sub(1)..=number + 1).next().is_some())
+    };
+    if !lost.is_empty() && problems().any(concerns_lost) {
+        return true;
+    }
+    let cut = problems().filter(|problem| is_cut(problem));
     let names: BTreeSet<&str> = cut.map(|problem| problem.segment.as_str()).collect_set();
     let is_not_whole = |segment: &&Segment| {
         segment.claims_whole_segment() && names.contains(segment.file().as_str())
     };
-    has_lost_files(plan) || have_grown(&files(plan).filter(is_not_whole).collect::<Vec<_>>(), until)
+    have_grown(&files(plan).filter(is_not_whole).collect::<Vec<_>>(), until)
 }
 
 /// Whether a problem may be that its file is not whole.
@@ -49,9 +82,9 @@ pub(super) fn is_cut(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::Truncated | ProblemKind::Unreadable)
 }
 
-/// Whether a file of the plan is not there any more.
-pub(super) fn has_lost_files(plan: &Plan) -> bool {
-    files(plan).any(|segment| segment.source.modified().is_none())
+/// Whether a file is not any more where it was found.
+pub(super) fn is_lost(file: &Segment) -> bool {
+    file.source.is_file() && file.source.modified().is_none()
 }
 
 fn files(plan: &Plan) -> impl Iterator<Item = &Segment> {
@@ -79,6 +112,9 @@ fn have_grown(files: &[&Segment], until: Instant) -> bool {
 
 /// Whether a file was written to so shortly ago that somebody may go on.
 pub(super) fn is_young(segment: &Segment) -> bool {
-    let age = |time: SystemTime| time.elapsed().unwrap_or_default();
-    segment.modified.is_some_and(|time| age(time) < YOUNG)
+    segment.modified.is_some_and(is_recent)
+}
+
+fn is_recent(time: SystemTime) -> bool {
+    time.elapsed().unwrap_or_default() < YOUNG
 }

@@ -105,7 +105,18 @@ impl<'a> Pages<'a> {
         }
     }
 
+    /// Opens a segment, where it was found or where it lies by now.
     fn open(&mut self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
+        match self.open_there(segment, from) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let moved = self.scope.places.find(segment, &self.scope.geometry);
+                moved.map_or(Err(error), |moved| moved.source.open(from))
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_there(&mut self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
         let may_map = self.map_files && segment.is_at_rest();
         let mapped = if may_map { self.map(segment, from)? } else { None };
         let wanted = self.wanted(segment, from);

@@ -1,7 +1,9 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
 use super::alone::{Counted, Passed};
-use super::changing::{SETTLING, deadline, has_lost_files, have_changed, is_cut, is_young};
+use super::changing::{
+    SETTLING, deadline, have_changed, holes, is_cut, is_live, is_lost, is_young,
+};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
@@ -10,6 +12,7 @@ use super::outcome::{Outcome, conclude};
 use super::parallel::{self, Ready};
 use super::progress::Progress;
 use super::run::Run;
+use super::scope::Scope;
 use super::streamed::{self, Wanted};
 use super::verify::{self, Proof, Verified, Verifier};
 use crate::input::discover::Found;
@@ -28,7 +31,6 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
 use walstat_format::ordered::CollectOrdered;
-use walstat_format::page::Geometry;
 
 /// Reads the WAL that was found, on up to `threads` threads. Each run of segments is counted by a copy
 /// of `prototype`, a dimension that is configured and empty.
@@ -73,7 +75,7 @@ pub(crate) fn read_passed(
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
-    let (mut tries, mut seen, until) = (0, None, deadline());
+    let (mut tries, mut seen, until) = (0, Vec::new(), deadline());
     let (plan, mut outcome) = loop {
         found.fail_if_given_up()?;
         found.judge_plain_histories();
@@ -81,9 +83,9 @@ pub(crate) fn read_passed(
         let mut plan = reading.plan(&found)?;
         reading.correct_histories(&mut plan, &mut found)?;
         plan.accept(&reading.wanted.accepted_gaps)?;
-        let there = has_holes(&plan).then(|| segments_of(&plan));
-        if there.is_some() && there != seen && is_live(&plan) && tries < tries_max {
-            (tries, seen) = (tries + 1, there);
+        let holes = holes(&plan);
+        if holes != seen && tries_max > 0 && is_live(&plan, until) {
+            seen = holes;
             std::thread::sleep(SETTLING);
             found = again(&found, &range)?;
             reading.passed = recall(&found);
@@ -112,7 +114,7 @@ pub(crate) fn read_passed(
     outcome.set_checksums_alone_aside();
     outcome.judge_claims(&plan);
     outcome.blame_never_begun(&plan);
-    let verifier = reading.verifier(plan.geometry, &[]);
+    let verifier = reading.verifier(&plan, &[]);
     verify::blame_the_copied(&mut outcome, &plan, &verifier);
     outcome.set_unfetched_aside(&plan.chain());
     if reading.wanted.limit.is_none() {
@@ -147,20 +149,6 @@ fn enough_descriptors(plan: &Plan, threads: NonZeroUsize) -> Result<(), InputErr
 
 /// How often WAL is looked for and read again if files disappear or grow meanwhile.
 const TRIES_MAX: u32 = 10;
-
-/// Timelines and numbers of the segments.
-fn segments_of(plan: &Plan) -> Vec<(u32, u64)> {
-    plan.segments.iter().map(|segment| (segment.timeline, segment.number)).collect()
-}
-
-fn has_holes(plan: &Plan) -> bool {
-    plan.segments.windows(2).any(|pair| matches!(pair, [a, b] if a.number + 1 < b.number))
-}
-
-/// Whether a server may be writing there: a file is younger than a second.
-fn is_live(plan: &Plan) -> bool {
-    plan.segments.iter().any(is_young)
-}
 
 /// Whether nothing is damaged, and all files could be read to their ends.
 fn is_sound(outcome: &Outcome<Observer>, plan: &Plan) -> bool {
@@ -224,7 +212,7 @@ impl Reading<'_> {
         timeline: u32,
         rivals: BTreeSet<Vec<Ancestor>>,
     ) -> (Proof, Vec<Ancestor>) {
-        let verifier = self.verifier(plan.geometry, &[]);
+        let verifier = self.verifier(plan, &[]);
         let proven = rivals
             .into_iter()
             .map(|ancestors| (verify::proof(plan, timeline, &ancestors, &verifier), ancestors));
@@ -241,7 +229,7 @@ impl Reading<'_> {
         if self.wanted.limit.is_some() {
             return Ok(());
         }
-        let verifier = self.verifier(plan.geometry, &[]);
+        let verifier = self.verifier(plan, &[]);
         let strays = verify::strays_alone(plan, &verifier);
         if !strays.is_empty() {
             found.strays = strays;
@@ -268,10 +256,11 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn verifier<'v>(&'v self, geometry: Geometry, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
+    fn verifier<'v>(&'v self, plan: &Plan, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
         let verified = Wanted { select: None, ..self.wanted.clone() };
+        let places = plan.places.clone();
         Verifier {
-            scope: verified.scope(geometry),
+            scope: Scope { places, ..verified.scope(plan.geometry) },
             threads: self.threads,
             progress: self.progress,
             passed: &self.passed,
@@ -283,13 +272,13 @@ impl Reading<'_> {
     fn read(&mut self, plan: &mut Plan) -> Result<Outcome<Observer>, InputError> {
         self.forgive_aside(plan);
         let accepted_gaps = plan.accepted_gaps.clone();
-        let verifier = self.verifier(plan.geometry, &accepted_gaps);
+        let verifier = self.verifier(plan, &accepted_gaps);
         copies::resolve(plan, &verifier);
         let Verified { mut problems, holes } = verify::others(plan, &verifier);
         verify::left_open::forgive(&mut problems, plan);
         let mut outcome = self.read_live(plan)?;
         verify::left_open::forgive(&mut outcome.problems, plan);
-        let verifier = self.verifier(plan.geometry, &accepted_gaps);
+        let verifier = self.verifier(plan, &accepted_gaps);
         verify::blame_the_last(&mut outcome.problems, plan, &plan.lineage, &verifier);
         verify::blame_the_fork(&mut outcome.problems, plan, &plan.lineage);
         outcome.add_problems(problems);
@@ -322,7 +311,7 @@ impl Reading<'_> {
         let settled = !is_being_written(plan, damage) && !was_just_written(plan, damage);
         // What came through a stream does not come again.
         let streamed = plan.segments.iter().any(|s| matches!(s.source, Source::Streamed(..)));
-        if settled || streamed || has_lost_files(plan) {
+        if settled || streamed || files_at(plan, damage).any(is_lost) {
             return Ok(outcome);
         }
         // A write within the last tick of the file system's clock leaves no trace: look again.
@@ -363,7 +352,8 @@ impl Reading<'_> {
 
     fn read_once(&mut self, plan: &Plan, end: Lsn) -> Result<Outcome<Observer>, InputError> {
         let start = self.wanted.range.start;
-        let scope = Wanted { range: start..end, ..self.wanted.clone() }.scope(plan.geometry);
+        let wanted = Wanted { range: start..end, ..self.wanted.clone() };
+        let scope = Scope { places: plan.places.clone(), ..wanted.scope(plan.geometry) };
         let passed = |segment: &Segment| Some((segment.number, self.take(segment)?));
         let mut ready: Ready = plan.segments.iter().filter_map(passed).collect();
         let Reading { threads, progress, prototype, .. } = *self;

@@ -3,6 +3,7 @@
 use super::damage::Cause;
 use super::observe::Select;
 use super::usual_types::UsualTypes;
+use crate::input::moved::Places;
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_format::block::walk;
@@ -26,6 +27,8 @@ pub struct Scope {
     pub start: Lsn,
     /// Records that end after are not counted.
     pub end: Lsn,
+    /// Where segments are looked for that are gone from where they were found.
+    pub places: Places,
     /// Whether files that nobody writes to any more are mapped.
     pub map_files: bool,
     /// Stop after that many counted records; such a scan is one run.

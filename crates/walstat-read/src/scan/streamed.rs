@@ -15,6 +15,7 @@ use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 use crate::input::label;
 use crate::input::listed::look_into;
+use crate::input::moved::Places;
 use crate::input::names::{FileName, SegmentFile, file_name};
 use crate::input::packing;
 use crate::input::piece::geometry_of;
@@ -74,7 +75,8 @@ impl Wanted {
     pub fn scope(self, geometry: Geometry) -> Scope {
         let Wanted { crc, range: Range { start, end }, map_files, limit, select, .. } = self;
         let usual_types = UsualTypes::of(geometry.version);
-        Scope { geometry, usual_types, crc, start, end, map_files, limit, select }
+        let places = Places::default();
+        Scope { geometry, usual_types, crc, start, end, places, map_files, limit, select }
     }
 }
 
