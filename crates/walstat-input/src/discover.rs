@@ -22,7 +22,8 @@ use super::probe::{FirstPage, NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
-use data_directories::{data_directory_of, is_backup, is_data_directory};
+pub(crate) use data_directories::{SERVERS_OWN, passed_over};
+use data_directories::{ServersOwn, data_directory_of, has_status, is_backup, is_data_directory};
 use given::Looked;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,8 +84,8 @@ pub struct Found {
     pub problems: Vec<Problem>,
     /// Notes about files that are not read.
     pub notes: Vec<String>,
-    /// Directories of WAL in base backups below the path that is being looked into.
-    backups_own: Vec<PathBuf>,
+    /// Servers' own directories of WAL below the path that is being looked into.
+    servers_own: Vec<ServersOwn>,
     /// Whether only what lies beside segments is looked for: others read the segments.
     only_beside: bool,
     /// Files that were read before: those that are still the same are not looked into.
@@ -168,7 +169,6 @@ pub fn discover_beside(directory: &Path) -> Result<Found, InputError> {
 
 /// Whether a directory is a server's `pg_wal`, or has one.
 fn is_server_directory(path: &Path) -> bool {
-    let has_status = |directory: &Path| storage::is_dir(&directory.join(ARCHIVE_STATUS));
     has_status(path) || SERVER_DIRECTORIES.iter().any(|wal| has_status(&path.join(wal)))
 }
 
@@ -226,9 +226,7 @@ impl Found {
     /// Notes what the directory of a single file is.
     fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
-        // Of an object it is not asked: for each a request or two more, and servers do not write there.
-        let has_status = || storage::is_dir(&parent.join(ARCHIVE_STATUS));
-        let is_servers = || has_status() || data_directory_of(parent).is_some();
+        let is_servers = || has_status(parent) || data_directory_of(parent).is_some();
         if !storage::is_elsewhere(path) && is_servers() {
             let directory = self.directories.index(root, parent);
             self.directories.note_server_directory(directory);
@@ -254,18 +252,20 @@ impl Found {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
-        // One that is given by its own path is read.
-        let is_backup = data && depth < DEPTH_MAX && is_backup(&names);
+        // That of a data directory which is given by its own path is read.
+        let is_given = data && depth == DEPTH_MAX;
         for (name, metadata) in entries {
             let below = path.join(&name);
             let name = name.to_string_lossy();
             match metadata {
-                Ok(_) if is_backup && SERVER_DIRECTORIES.contains(&&*name) => {
-                    self.backups_own.push(below);
-                }
                 Ok(metadata) if metadata.kind == Kind::Directory => {
-                    let wanted = !is_passed_over(&name, &names)
-                        && (!data || SERVER_DIRECTORIES.contains(&&*name));
+                    let is_data = data && SERVER_DIRECTORIES.contains(&&*name);
+                    let wanted = !is_passed_over(&name, &names) && (!data || is_data);
+                    if wanted && !is_given && (is_data || has_status(&below)) {
+                        let is_backups = data && is_backup(&names);
+                        self.servers_own.push(ServersOwn { path: below, is_backups });
+                        continue;
+                    }
                     self.add_below(root, &below, depth, wanted);
                 }
                 metadata => self.add_entry(root, &below, metadata),

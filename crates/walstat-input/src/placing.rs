@@ -1,7 +1,7 @@
 //! Decides which cluster's WAL is read, and which file is which segment; files and streams are treated
 //! alike. Looks at names and first pages only, not at records.
 
-use super::discover::Found;
+use super::discover::{self, Found, SERVERS_OWN};
 use super::error::InputError;
 use super::input_kind::InputKind;
 use super::names::{
@@ -62,9 +62,14 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     let is_full =
         |piece: &Piece| piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full);
     let usual = found.pieces.iter().any(is_full);
+    let passed_over = placed.pass_over_servers_own(found);
     let mut refused = Vec::new();
     let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
     for (index, piece) in found.pieces.iter().enumerate() {
+        if passed_over.contains(&piece.directory) {
+            places.push(None);
+            continue;
+        }
         let before = piece.after.and_then(|before| places.get(before).copied().flatten());
         let found_there = salvaged.as_ref().filter(|salvaged| salvaged.piece == index);
         let place = match found_there {
@@ -296,6 +301,14 @@ impl Placed {
             notes: found.notes.iter().cloned().chain(salvage).collect(),
             begin: salvaged.and_then(|salvaged| salvaged.begin),
         }
+    }
+
+    /// Notes which directories in tars are passed over, by their indexes.
+    fn pass_over_servers_own(&mut self, found: &Found) -> BTreeSet<usize> {
+        let passed_over = found.servers_own_in_tars();
+        let paths = passed_over.iter().filter_map(|index| found.directories.place(*index));
+        self.notes.extend(paths.map(|(_, path)| discover::passed_over(path, SERVERS_OWN)));
+        passed_over
     }
 
     /// Holds how files are stored, and where, against each other. `places`: which segment each piece is.

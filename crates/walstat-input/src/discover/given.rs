@@ -121,7 +121,7 @@ impl Found {
         }
         let added = self.add_directory(root, path, DEPTH_MAX);
         let new = added.map_err(|source| InputError::io(path, source))?;
-        self.add_backups_own(root, before);
+        self.add_servers_own(root, before);
         let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
         if new && self.count() == before && !beside && !self.only_beside {
             let is_too_deep = self.is_too_deep;
