@@ -13,11 +13,41 @@ use walstat_report::restore::Backup;
 /// Notes on it.
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
     let notes = [
+        no_wal_directory(directory, plan.version()),
         early_end(directory),
         late_end(directory, plan.version()),
         own_wal(directory, backup, plan),
     ];
     notes.into_iter().flatten().collect()
+}
+
+/// What is wrong with the directory of WAL that a restored server writes to. It does not make one
+/// (`ValidateXLOGDirectoryStructure` in `src/backend/access/transam/xlog.c`); and where it is a link, as on a
+/// server that has its WAL on another disk, it may lead into that server's.
+fn no_wal_directory(directory: &Path, version: &Version) -> Option<String> {
+    let name = version.wal_directory;
+    let path = directory.join(name);
+    // A label may be kept alone.
+    if !directory.join("PG_VERSION").is_file() && !path.is_symlink() {
+        return None;
+    }
+    let link = fs::read_link(&path).ok();
+    match (path.is_dir(), link) {
+        (true, None) => None,
+        (true, Some(target)) => Some(format!(
+            "{name} in the backup is a link to {}: a server that is restored with it writes there, and \
+             removes WAL there; make it a directory, unless no other server uses that one",
+            target.display()
+        )),
+        (false, Some(target)) => Some(format!(
+            "{name} in the backup is a link to {}, where no directory is: a server does not start before \
+             there is one",
+            target.display()
+        )),
+        (false, None) => Some(format!(
+            "the backup has no directory {name}: a server does not start before an empty one is made there"
+        )),
+    }
 }
 
 /// Why a server that is restored from a standby's backup does not open, or late. Before 12 `recovery.conf`
@@ -57,9 +87,7 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
                 && !plan.files.contains_key(&(name.timeline, number))
         })
     };
-    // pg_xlog before PostgreSQL 10.
-    let own =
-        ["pg_wal", "pg_xlog"].iter().find_map(|own| fs::read_dir(directory.join(own)).ok())?;
+    let own = fs::read_dir(directory.join(plan.version().wal_directory)).ok()?;
     let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
     let missing: BTreeSet<String> =
         names.filter(is_missing).map(|name| name.to_string()).collect_set();

@@ -6,6 +6,7 @@ mod budgets;
 mod docs;
 mod formats;
 mod integrity;
+mod left_timeline;
 mod progress;
 mod restore;
 mod tables;

@@ -65,6 +65,8 @@ pub struct Version {
     /// The numbers by which `pg_control` names that layout (`CATALOG_VERSION_NO`): the release's, and
     /// those of pre-releases that wrote the same WAL and catalogs.
     pub catalog_versions: &'static [u32],
+    /// The directory of WAL.
+    pub wal_directory: &'static str,
     /// The directory of the commit log.
     pub commit_log: &'static str,
     /// Bytes of the place where the members of a multixact lie.
@@ -289,6 +291,7 @@ const fn version(
         checkpoint,
         catalog,
         catalog_versions,
+        wal_directory: if index >= Release::V10 as usize { "pg_wal" } else { "pg_xlog" },
         commit_log: if index >= Release::V10 as usize { "pg_xact" } else { "pg_clog" },
         multixact_offset_bytes: if index >= Release::V19 as usize { 8 } else { 4 },
         pages: page_habits(index),

@@ -115,6 +115,8 @@ pub struct Control {
     pub checkpoint: Checkpoint,
     /// Up to where WAL has to be replayed until the files fit together (`minRecoveryPoint`); of a primary 0.
     pub min_recovery_point: Lsn,
+    /// The timeline of that place.
+    pub min_recovery_timeline: u32,
     /// Bytes of a data page.
     pub page_bytes: u32,
     /// Pages of one file of a relation; the rest is in further files.
@@ -224,7 +226,7 @@ impl Control {
 
 /// So many bytes before the sizes it begins, with `wal_log_hints` behind it.
 const WAL_LEVEL_BEFORE: usize = 44;
-/// So many bytes before the sizes `minRecoveryPoint` begins.
+/// So many bytes before the sizes `minRecoveryPoint` begins, with `minRecoveryPointTLI` behind it.
 const MIN_RECOVERY_POINT_BEFORE: usize = 80;
 
 fn wal_level(bytes: &[u8], layout: &Layout) -> Option<&'static str> {
@@ -250,6 +252,7 @@ fn fields(bytes: &[u8], layout: &Layout) -> Option<Control> {
         checkpoint_lsn: Lsn(at(bytes, 32)?),
         checkpoint: Checkpoint::parse(bytes.get(layout.checkpoint_copy..)?, layout.checkpoint)?,
         min_recovery_point: Lsn(at(bytes, layout.sizes - MIN_RECOVERY_POINT_BEFORE)?),
+        min_recovery_timeline: at(bytes, layout.sizes - MIN_RECOVERY_POINT_BEFORE + 8)?,
         page_bytes: size(0)?,
         file_pages: size(1)?,
         slru_pages: if layout.has_slru_pages { size(2)? } else { SLRU_PAGES },

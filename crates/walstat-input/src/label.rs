@@ -3,6 +3,7 @@
 //! `src/backend/access/transam/xlogbackup.c` (up to 14 in `xlog.c`): one `KEY: value` a line.
 
 mod contradiction;
+mod data_files;
 mod in_tar;
 
 use super::control::{self, Control, ControlError};
@@ -80,7 +81,7 @@ pub struct BackupLabel {
     pub label: Label,
     /// What `pg_control` says, if the label lies in a backup, plain or a tar.
     pub control: Option<Control>,
-    /// What is wrong with that `pg_control`: a server does not start with it.
+    /// What is wrong with that `pg_control`, or with another file of a plain backup: a server does not start.
     pub is_broken: Option<String>,
 }
 
@@ -141,8 +142,10 @@ fn read_as(path: &Path, is_archives: bool) -> Result<ToldLabel, LabelError> {
         Err(ControlError::Io(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(error.into());
         }
-        Err(error) => told.found.is_broken = Some(error.to_string()),
+        Err(error) => told.found.is_broken = Some(format!("pg_control: {error}")),
     }
+    let unusable = || data_files::unusable(path, told.found.control.as_ref());
+    told.found.is_broken = told.found.is_broken.or_else(unusable);
     Ok(told)
 }
 

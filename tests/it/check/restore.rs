@@ -38,7 +38,7 @@ fn restore(paths: &[PathBuf], label: &Path) -> Ran {
     finish(&mut command)
 }
 
-fn sentence(ran: &Ran) -> String {
+pub(super) fn sentence(ran: &Ran) -> String {
     let line = ran.stdout.lines().find_map(|line| line.strip_prefix("restore: "));
     line.unwrap_or_else(|| panic!("no sentence on the restore:\n{}", ran.stdout)).to_owned()
 }
@@ -486,6 +486,46 @@ fn a_backup_without_its_pg_control_is_not_restorable() {
     refused();
 }
 
+/// Somebody may keep the label and pg_control alone: only of a data directory more is asked.
+#[test]
+fn a_backup_without_other_files_that_a_server_needs_is_not_restorable() {
+    let folder = copied_base();
+    let archive = [backup().join("archive")];
+    let put = |file: &str, text: &str| fs::write(folder.path().join(file), text).expect("a file");
+    let refused = |what: &str| {
+        let said = sentence(&restore(&archive, folder.path()).exits(1));
+        assert_eq!(said, format!("not restorable: the backup's {what}"));
+    };
+    put("PG_VERSION", "15\n");
+    restore(&archive, folder.path()).exits(0);
+    fs::create_dir(folder.path().join("base")).expect("a folder");
+    refused("global/pg_filenode.map: no such file");
+    put("global/pg_filenode.map", "");
+    restore(&archive, folder.path()).exits(0);
+    put("PG_VERSION", "14\n");
+    refused("PG_VERSION: expected 15, the release of its pg_control");
+    fs::remove_file(folder.path().join("PG_VERSION")).expect("removed");
+    refused("PG_VERSION: no such file");
+}
+
+/// No server makes it; and one that goes on loses its WAL, where the backup's leads to it.
+#[cfg(unix)]
+#[test]
+fn a_backup_without_a_directory_of_wal_of_its_own_is_spoken_of() {
+    let folder = copied_base();
+    let archive = [backup().join("archive")];
+    let wal = folder.path().join("pg_wal");
+    let said = || restore(&archive, folder.path()).exits(0).stdout;
+    assert!(!said().contains("pg_wal"), "a label alone");
+    fs::write(folder.path().join("PG_VERSION"), "15\n").expect("a file");
+    assert!(said().contains("the backup has no directory pg_wal"), "{}", said());
+    std::os::unix::fs::symlink("/nowhere", &wal).expect("a link");
+    assert!(said().contains("a link to /nowhere, where no directory is"), "{}", said());
+    fs::remove_file(&wal).expect("removed");
+    std::os::unix::fs::symlink(&archive[0], &wal).expect("a link");
+    assert!(said().contains("writes there, and removes WAL there"), "{}", said());
+}
+
 /// A server takes from the backup's own pg_wal what the archive lacks.
 #[test]
 fn wal_in_the_backup_itself_is_spoken_of() {
@@ -682,9 +722,10 @@ fn a_label_whose_checkpoint_pg_control_does_not_know_is_refused() {
 /// Label and `pg_control` of a backup that is taken from a standby, consistent from `point` on.
 fn of_standby(point: u64) -> (Vec<u8>, Vec<u8>) {
     let text = fs::read_to_string(label()).expect("the label");
-    // As PostgreSQL 15 has it: the field, and the checksum of all before it.
+    // As PostgreSQL 15 has it: the place with its timeline, and the checksum of all before it.
     let mut control = fs::read(backup().join("base/global/pg_control")).expect("pg_control");
     control[136..144].copy_from_slice(&point.to_le_bytes());
+    control[144..148].copy_from_slice(&1_u32.to_le_bytes());
     // It is in recovery.
     control[16..20].copy_from_slice(&5_u32.to_le_bytes());
     let checksum = crc32c::crc32c(&control[..288]);
@@ -880,6 +921,15 @@ fn the_wal_of_a_base_backup_beside_the_archive_is_its_own() {
     fs::remove_file(archive.join("000000010000000000000009")).expect("a segment");
     let ran = restore(&both, &label()).exits(4);
     assert!(sentence(&ran).contains("0/00900000 only"), "{}", sentence(&ran));
+    let tar = tempfile::tempdir().expect("a folder");
+    fs::rename(&archive, tar.path().join("wal")).expect("moved");
+    let whole = tar::Builder::new(fs::File::create(tar.path().join("tuesday.tar")).expect("a tar"));
+    let packed = { whole }.append_dir_all(".", folder.path().join("tuesday"));
+    packed.expect("a tar of the backup");
+    let ran = restore(&[tar.path().to_owned()], &label()).exits(4);
+    assert!(sentence(&ran).contains("0/00900000 only"), "{}", sentence(&ran));
+    assert!(ran.stdout.contains("tuesday.tar/pg_wal: not read"), "{}", ran.stdout);
+    fs::rename(tar.path().join("wal"), &archive).expect("moved back");
     // Where there is nothing else, or it is asked for, it is read.
     let ran = restore(&[archive.clone(), own.clone()], &label());
     assert!(

@@ -15,7 +15,7 @@ pub struct Backup {
     pub label: Option<Label>,
     /// Its `pg_control`, if that is there.
     pub control: Option<Control>,
-    /// What is wrong with its `pg_control`.
+    /// What is wrong with its `pg_control`, or with another of its files.
     pub is_broken: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::astray::by_older_file;
 use super::{Backup, Wal};
+use walstat_format::lsn::Lsn;
 use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_read::input::control::{Control, State};
 use walstat_read::input::history;
@@ -17,12 +18,13 @@ pub(crate) fn can_begin(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         .and_then(|()| within_reach(backup, wal.plan))
         .and_then(|()| ancestor(backup, wal.plan))
         .and_then(|()| checkpoint(backup, wal))
+        .and_then(|()| left_after_its_end(backup, wal))
 }
 
 /// A server starts with it.
 fn usable(backup: &Backup) -> Result<(), String> {
     if let Some(what) = &backup.is_broken {
-        return Err(format!("not restorable: the backup's pg_control: {what}"));
+        return Err(format!("not restorable: the backup's {what}"));
     }
     // A history tells of the WAL that is needed: the full backup that is made of it begins in the same place.
     if backup.label.is_some_and(|label| label.is_incremental && label.stop.is_none()) {
@@ -144,6 +146,37 @@ fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
         history::name_of(plan.timeline),
         plan.timeline
     ))
+}
+
+/// The timeline that is followed does not leave the backup's before the backup is consistent: before its
+/// minimum recovery point, where it was taken from a standby (`InitWalRecovery` in
+/// `src/backend/access/transam/xlogrecovery.c`), or before its end as its history has it, where the WAL that
+/// is followed has none (`FinishWalRecovery`).
+fn left_after_its_end(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
+    let plan = wal.plan;
+    let lineage = plan.wrong_lineage().unwrap_or(&plan.lineage);
+    let is_left = |(end, timeline): &(Lsn, u32)| {
+        end.0.checked_sub(1).is_some_and(|last| lineage.of_page(Lsn(last)) != *timeline)
+    };
+    let followed = plan.timeline;
+    let of_control = backup.control.map(|it| (it.min_recovery_point, it.min_recovery_timeline));
+    if let Some((point, timeline)) = of_control.filter(is_left) {
+        return Err(format!(
+            "not restorable: timeline {followed} leaves timeline {timeline} before {point}, the backup's \
+             minimum recovery point: \"requested timeline {followed} does not contain minimum recovery \
+             point\""
+        ));
+    }
+    let is_in_wal = wal.backups.ends.iter().any(|end| end.start == backup.start);
+    let of_primary = backup.label.filter(|label| !is_in_wal && !label.from_standby);
+    let of_history = of_primary.and_then(|label| Some((label.stop?, label.timeline)));
+    match of_history.filter(is_left) {
+        Some((stop, timeline)) => Err(format!(
+            "not restorable: timeline {followed} leaves timeline {timeline} before {stop}, where the backup \
+             ends: \"WAL ends before end of online backup\""
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The label's checkpoint lies where it says, begins where it says, on its timeline.
