@@ -2,11 +2,14 @@
 //! message.
 
 use crate::support::fixtures::{Sample, sample, samples};
-use crate::support::wal::{file, plain};
+use crate::support::wal::{file, plain, put};
 use crate::support::{json_of, number, walstat};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use walstat_format::record::Record;
+use walstat_read::Scan;
+use walstat_read::scan::observe::Observe;
 
 /// Kind and place of the ending; requires what every normal ending has.
 fn ending(json: &Value, name: &str) -> (String, String) {
@@ -294,4 +297,48 @@ fn the_ending_is_told_in_one_line() {
             assert!(!ran.stdout.contains("invalid record length"), "{name}");
         }
     }
+}
+
+/// The LSN after each record.
+#[derive(Debug, Clone, Default)]
+struct Ends(Vec<u64>);
+
+impl Observe for Ends {
+    fn observe(&mut self, record: &Record<'_>) {
+        self.0.push(record.end.0.next_multiple_of(8));
+    }
+
+    fn merge(&mut self, mut later: Ends) {
+        self.0.append(&mut later.0);
+    }
+}
+
+/// A standby writes what it receives, up to the end of any record, into a segment that was used before: the
+/// rest of the page is old, too. A server that writes WAL itself leaves zeros there.
+#[test]
+fn a_standby_ends_in_old_content_from_the_middle_of_a_page_on() {
+    let sample = sample("pg15-mixed");
+    let [old, older, last] =
+        ["07", "08", "09"].map(|number| plain(&sample, &format!("0000000100000000000000{number}")));
+    let directory = tempfile::tempdir().expect("a folder");
+    let begin = 0x90_0000;
+    put(directory.path(), "000000010000000000000007", &old);
+    put(directory.path(), "000000010000000000000008", &older);
+    put(directory.path(), "000000010000000000000009", &last);
+    let (_, whole) = Scan::paths([directory.path()]).count(&Ends::default()).expect("WAL");
+    // As made ready for what comes: under its name, with what it had before.
+    put(directory.path(), "00000001000000000000000A", &old);
+    let ends = whole.observer.0.iter().filter(|end| (begin..begin + 0x10_0000).contains(*end));
+    let (mut cut, mut damaged) = (0, 0);
+    for end in ends.step_by(7) {
+        let at = (end - begin) as usize;
+        let file = [&last[..at], &old[at..]].concat();
+        put(directory.path(), "000000010000000000000009", &file);
+        let path = directory.path().to_str().expect("a path");
+        let ran = walstat(&["check", "-f", "json", "--as", "pg_wal", path]);
+        cut += 1;
+        damaged += usize::from(ran.code != Some(0));
+    }
+    assert!(cut > 100, "{cut}");
+    assert_eq!(damaged, 0, "of {cut}");
 }

@@ -316,6 +316,33 @@ fn catch_up(primary: &Cluster, standby: &Cluster) {
     wait("the standby catches up", is_there);
 }
 
+/// It writes what it receives into segments that were used before: behind its last record the page is old.
+#[test]
+fn the_directory_of_a_standby_is_sound_wherever_it_stands() {
+    let Some(server) = server(&["pgbench", "pg_basebackup"]) else { return };
+    // Little of it is kept, so that it is used again: the last setting counts.
+    let keep = if server.number() < 13 { "wal_keep_segments = 0" } else { "wal_keep_size = 0" };
+    let primary = start(&server, &format!("{keep}\nmin_wal_size = 4MB\nmax_wal_size = 4MB"));
+    pgbench(&server, &primary, &["-q", "-i"]);
+    let standby = primary.standby();
+    let mut recycled = 0;
+    for round in 0..300 {
+        pgbench(&server, &primary, &["-n", "-t", "20"]);
+        catch_up(&primary, &standby);
+        let report = judge(&standby.data(), "walstat .").exits(0).report;
+        recycled += usize::from(report["ending"]["kind"] == "recycled");
+        if recycled == 10 {
+            break;
+        }
+        if round % 20 == 0 {
+            primary.sql("CHECKPOINT");
+            catch_up(&primary, &standby);
+            standby.sql("CHECKPOINT");
+        }
+    }
+    assert_eq!(recycled, 10);
+}
+
 #[test]
 fn a_promotion_with_both_timelines_in_one_archive() {
     let Some(server) = server(&["pgbench", "pg_basebackup"]) else { return };

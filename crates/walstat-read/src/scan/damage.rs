@@ -58,6 +58,9 @@ pub struct Gap {
     pub counts: Books,
     /// Whether old content follows in the segment where the gap starts.
     pub stale_follows: bool,
+    /// Whether all of it is what a server has not overwritten yet, as far as it was seen: the rest of the
+    /// page where it starts, up to that page's end, and every page after it.
+    pub is_old: bool,
     /// Whether a valid record of this WAL lies in it, on a page whose header is wrong.
     pub record_follows: bool,
     /// The first place in each segment of which it is certain that something else belongs there.
@@ -135,6 +138,7 @@ impl Gap {
             record_bytes,
             counts: Books::default(),
             stale_follows: false,
+            is_old: false,
             record_follows: false,
             bad_places: Vec::new(),
         }
@@ -174,6 +178,7 @@ impl Gap {
         self.bad_places
             .extend(places.map(|it| BadPlace { bytes_before: before + it.bytes_before, ..it }));
         self.counts.merge(&next.counts);
+        self.is_old &= next.is_old;
         self.record_follows |= next.record_follows;
     }
 

@@ -92,6 +92,7 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
         },
         Cause::Header(HeaderFault::Length { found: 0 }) => clean,
         Cause::Header(_) if may_be_old(gap.start, geometry) => EndingKind::Recycled,
+        Cause::Header(_) if gap.is_old && reaches_next_page(gap, geometry) => EndingKind::Recycled,
         // Only the first sector of the record was written, with part of its header.
         Cause::Header(_) if crosses_sector(gap.start, RECORD_HEADER_BYTES as u64) => {
             EndingKind::IncompleteRecord
@@ -108,7 +109,7 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
 
 /// Whether a page is what a server has not overwritten yet: zeros, an older segment, or copies of the
 /// page on which a timeline was left.
-fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
+pub(super) fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
     let segment = u64::from(geometry.segment_bytes);
     match *fault {
         PageFault::Zero | PageFault::Left { .. } => true,
@@ -118,11 +119,18 @@ fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
     }
 }
 
-/// Whether old content may begin here: at the head of a page or of a sector. Inside a page the
-/// server leaves zeros after the last record.
+/// Whether old content may begin here, whatever follows: at the head of a page or of a sector. Inside a page
+/// a server that writes WAL leaves zeros after the last record. A standby writes what it receives, and leaves
+/// what was there: then pages that follow show that it is old (`XLogWalRcvWrite` in
+/// `src/backend/replication/walreceiver.c`).
 fn may_be_old(lsn: Lsn, geometry: &Geometry) -> bool {
     let in_page = lsn.0 % u64::from(geometry.page_bytes);
     in_page <= LONG_HEADER_BYTES as u64 || lsn.0.is_multiple_of(SECTOR_BYTES)
+}
+
+fn reaches_next_page(gap: &Gap, geometry: &Geometry) -> bool {
+    let page = u64::from(geometry.page_bytes);
+    gap.counts.total() > page - gap.start.0 % page
 }
 
 /// Whether the record at the start of the gap lies in more than one sector.

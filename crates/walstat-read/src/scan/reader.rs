@@ -199,6 +199,7 @@ impl<'s> Reader<'s> {
 
     fn good_page<'w>(&mut self, page: Page<'w>, header: &PageHeader) -> Page<'w> {
         self.timeline = header.timeline;
+        self.run.gap.iter_mut().for_each(|gap| gap.is_old = false);
         let segment = u64::from(self.scope.geometry.segment_bytes);
         self.may_be_switched |= page.lsn.0.is_multiple_of(segment)
             && header.continues()
@@ -440,6 +441,7 @@ impl<'s> Reader<'s> {
             self.book(Heading::Incomplete, lsn, next - offset);
             return Some(next);
         }
+        self.note_rest_of_page(page, offset);
         self.book(Heading::Incomplete, lsn, failed);
         self.book_rest(Lsn(lsn.0 + failed as u64), rest, zeros);
         None

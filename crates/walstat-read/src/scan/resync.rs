@@ -35,6 +35,17 @@ impl Scope {
         self.places(page, zeros_to).any(|at| self.is_record(page, at) == Some(true))
     }
 
+    /// Whether what lies in a page from an offset on is the content of an older segment: it has a whole
+    /// record of that, or goes on to the page's end, where a server that writes WAL leaves zeros.
+    pub fn holds_old_content(&self, page: Page<'_>, from: usize) -> bool {
+        let rest = page.bytes.get(from..).unwrap_or_default();
+        let zeros = rest.iter().rev().take_while(|byte| **byte == 0).count();
+        zeros < RECORD_HEADER_BYTES
+            || self.headers(page, from).any(|(at, header)| {
+                !self.is_near(page, at, &header) && self.is_record(page, at) == Some(true)
+            })
+    }
+
     /// Another record that lies within the one at `offset`, which by its length goes on after the page,
     /// and that links to it.
     pub fn linked_record(&self, page: Page<'_>, offset: usize) -> Option<Linked> {
@@ -66,16 +77,29 @@ impl Scope {
 
     /// The offsets at which a header is that could be one of this WAL: none begins with 4 zeros.
     fn places<'p>(&'p self, page: Page<'p>, zeros_to: usize) -> impl Iterator<Item = usize> + 'p {
-        let from = zeros_to / MAXALIGN * MAXALIGN;
+        let headers = self.headers(page, zeros_to);
+        headers.filter(move |(at, header)| self.is_near(page, *at, header)).map(|(at, _)| at)
+    }
+
+    /// The headers in a page from an offset on that could be those of any WAL, each with its offset.
+    fn headers<'p>(
+        &'p self,
+        page: Page<'p>,
+        from: usize,
+    ) -> impl Iterator<Item = (usize, RecordHeader)> + 'p {
+        let from = from / MAXALIGN * MAXALIGN;
         let last = page.bytes.len().saturating_sub(RECORD_HEADER_BYTES);
-        let segment = u64::from(self.geometry.segment_bytes);
-        (from..=last).step_by(MAXALIGN).filter(move |&at| {
+        (from..=last).step_by(MAXALIGN).filter_map(move |at| {
             let lsn = Lsn(page.lsn.0 + at as u64);
-            header_at(page, at).is_some_and(|header| {
-                header.previous.0.saturating_add(segment) > lsn.0
-                    && header.check(self.geometry.version, lsn, None).is_ok()
-            })
+            let header = header_at(page, at)?;
+            header.check(self.geometry.version, lsn, None).ok().map(|()| (at, header))
         })
+    }
+
+    /// Whether a record says that the one before it lies less than a segment before.
+    fn is_near(&self, page: Page<'_>, at: usize, header: &RecordHeader) -> bool {
+        let segment = u64::from(self.geometry.segment_bytes);
+        header.previous.0.saturating_add(segment) > page.lsn.0 + at as u64
     }
 
     /// Whether the record at an offset is valid; `None` if it goes on after the page.

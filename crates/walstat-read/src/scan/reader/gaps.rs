@@ -4,6 +4,7 @@
 use super::{Reader, leading_zeros};
 use crate::scan::books::Heading;
 use crate::scan::damage::{Cause, Gap};
+use crate::scan::ending;
 use crate::scan::page_buffer::Page;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::PageFault;
@@ -36,6 +37,7 @@ impl Reader<'_> {
         let copied = matches!(cause, Cause::Page(PageFault::Left { .. }));
         let may_be_unused = copied || self.may_be_switched;
         self.fail(page.lsn, page.lsn, cause.clone(), None);
+        self.note_page_in_gap(page.lsn, &cause);
         if matches!(cause, Cause::Page(_)) && !may_be_unused {
             self.run.note_bad_place(&self.scope.geometry, page.lsn, cause, None);
         }
@@ -46,6 +48,24 @@ impl Reader<'_> {
             && !copied
         {
             gap.record_follows = self.scope.holds_record(page, zeros);
+        }
+    }
+
+    /// Takes note of whether a wrong page is what a server has not overwritten yet.
+    fn note_page_in_gap(&mut self, lsn: Lsn, cause: &Cause) {
+        let geometry = &self.scope.geometry;
+        let is_old =
+            matches!(cause, Cause::Page(fault) if ending::is_leftover(fault, lsn, geometry));
+        if let Some(gap) = &mut self.run.gap {
+            gap.is_old = is_old && (gap.is_old || gap.start == lsn);
+        }
+    }
+
+    /// The same of what follows in the page where a gap starts.
+    pub(super) fn note_rest_of_page(&mut self, page: Page<'_>, offset: usize) {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
+        if let Some(gap) = self.run.gap.as_mut().filter(|gap| gap.start == lsn) {
+            gap.is_old = self.scope.holds_old_content(page, offset);
         }
     }
 
