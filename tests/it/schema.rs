@@ -53,7 +53,10 @@ static OUTPUTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut paths: Vec<_> = samples().into_iter().map(|sample| sample.wal).collect();
     paths.extend([ruin.path().to_owned(), unreadable]);
     let all = |path: &std::path::PathBuf| FORMS.map(|form| output(form, path));
-    paths.iter().flat_map(all).collect()
+    let state = ruin.path().join("state").display().to_string();
+    let rounds = [&["check", "--state", &state][..], &["check", "--state", &state]];
+    let rounds = rounds.map(|form| output(form, ruin.path()));
+    paths.iter().flat_map(all).chain(rounds).collect()
 });
 
 fn schema() -> Value {

@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 /// Keys that a command's report has and others may not have.
 const OF_COMMANDS: &[(CommandName, &[&str])] = &[
     (CommandName::Report, &["why", "rmgrs", "records", "tables", "names", "when", "findings"]),
-    (CommandName::Check, &["when", "findings", "checks", "segment_groups"]),
+    (CommandName::Check, &["checks", "segment_groups"]),
     (CommandName::WhatIf, &["whatif"]),
 ];
+
+/// Keys of a check that reads all of the WAL. A round with a state counts less.
+const OF_WHOLE_CHECKS: [&str; 2] = ["when", "findings"];
 
 /// The schema.
 pub fn json_schema() -> Value {
@@ -25,8 +28,15 @@ pub fn json_schema() -> Value {
             "then": {"required": keys},
         })
     };
-    let report: Vec<Value> =
-        std::iter::once(report.to_value()).chain(OF_COMMANDS.iter().map(of_command)).collect();
+    let of_whole_check = json!({
+        "if": {
+            "properties": {"command": {"const": CommandName::Check.name()}},
+            "not": {"required": ["state"]},
+        },
+        "then": {"required": OF_WHOLE_CHECKS},
+    });
+    let of_commands = OF_COMMANDS.iter().map(of_command).chain([of_whole_check]);
+    let report: Vec<Value> = std::iter::once(report.to_value()).chain(of_commands).collect();
     let mut definitions = generator.take_definitions(true);
     definitions.values_mut().for_each(absent_is_not_null);
     json!({
