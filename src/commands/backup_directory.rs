@@ -8,6 +8,7 @@ use walstat_format::segment::SegmentName;
 use walstat_format::version::Version;
 use walstat_names::server_settings::{recovery_delay, recovery_targets};
 use walstat_read::input::plan::Plan;
+use walstat_read::input::segment::Segment;
 use walstat_report::restore::Backup;
 
 /// Notes on it.
@@ -80,11 +81,15 @@ fn early_end(directory: &Path) -> Option<String> {
 fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     let bytes = plan.geometry.segment_bytes;
     let begin = backup.start.0 / u64::from(bytes);
+    // A `.partial` is not.
+    let is_fetched = |key: (u32, u64)| {
+        plan.files.get(&key).is_some_and(|files| files.iter().any(Segment::is_asked_for))
+    };
     let is_missing = |name: &SegmentName| {
         name.number(bytes).is_some_and(|number| {
             number >= begin
                 && plan.lineage.of_file(number, bytes) == name.timeline
-                && !plan.files.contains_key(&(name.timeline, number))
+                && !is_fetched((name.timeline, number))
         })
     };
     let own = fs::read_dir(directory.join(plan.version().wal_directory)).ok()?;
@@ -95,6 +100,6 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     let what = if first == last { first.clone() } else { format!("{first} to {last}") };
     Some(format!(
         "the backup's own pg_wal has {what}, which a server takes from there: give that directory as a \
-         further PATH"
+         further PATH, and no --as archive with it"
     ))
 }

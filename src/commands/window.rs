@@ -25,11 +25,11 @@ use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
 use walstat_report::contradicting::contradicting;
 use walstat_report::model::view::View;
-use walstat_report::model::window::{TimelineRow, Window};
+use walstat_report::model::window::TimelineRow;
 use walstat_report::model::{CommandName, Unreadable};
 use walstat_report::notes;
 use walstat_report::restore::Wal;
-use walstat_report::window::{Question, add_reached_on, can_recover, window};
+use walstat_report::window::{Question, add_reached_on, can_recover, needs, window};
 
 /// What is counted.
 type Noted = (Statistics, (RestoreInput, RecoveryWindow));
@@ -65,7 +65,9 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         seen = look(&args.source, read::found(&args.source)?, target.as_ref(), &labels)?;
     }
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
-    let mut answer = told(&seen, &labels, asked);
+    let question = question(&seen, &labels, asked);
+    notes.extend(needs(&question));
+    let mut answer = window(&question);
     let others = left_timelines(&seen.plan);
     if can_be_read_again {
         let left = timelines(&args.source, others, asked, &labels, &mut notes);
@@ -154,13 +156,17 @@ fn look(
     Ok(read)
 }
 
-fn told(read: &Read<Noted>, labels: &[ToldLabel], target: Option<(&Target, &str)>) -> Window {
+fn question<'q>(
+    read: &'q Read<Noted>,
+    labels: &'q [ToldLabel],
+    target: Option<(&'q Target, &'q str)>,
+) -> Question<'q> {
     let Read { plan, scanned, .. } = read;
     let (_, (RestoreInput { backups, replay_points: reach, .. }, noted)) = &scanned.observer;
     let (problems, replacing) = (&scanned.problems, scanned.claims.replacing());
     let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending };
     let (first, ending) = (scanned.first, scanned.ending.kind);
-    window(&Question { wal, first, ending, noted, labels, target })
+    Question { wal, first, ending, noted, labels, target }
 }
 
 /// The timelines that the one followed has left, ascending.
@@ -193,7 +199,7 @@ fn timelines(
         let read = read::found(&source).and_then(|found| look(&source, found, asked, labels));
         match read {
             Ok(read) => {
-                let mut window = told(&read, labels, target);
+                let mut window = window(&question(&read, labels, target));
                 let row = window.timelines.pop();
                 let reaches_target = window.target.is_some_and(|row| row.reachable);
                 all.push(Other { timeline, row, reaches_target });

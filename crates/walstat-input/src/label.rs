@@ -144,8 +144,10 @@ fn read_as(path: &Path, is_archives: bool) -> Result<ToldLabel, LabelError> {
         }
         Err(error) => told.found.is_broken = Some(format!("pg_control: {error}")),
     }
-    let unusable = || data_files::unusable(path, told.found.control.as_ref());
-    told.found.is_broken = told.found.is_broken.or_else(unusable);
+    let directory = if is_directory { Some(path) } else { path.parent() };
+    let directory = directory.filter(|_| name == BACKUP_LABEL);
+    let unusable = |it: &Path| data_files::unusable(it, told.found.control.as_ref());
+    told.found.is_broken = told.found.is_broken.or_else(|| unusable(directory?));
     Ok(told)
 }
 

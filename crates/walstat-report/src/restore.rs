@@ -18,8 +18,7 @@ pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
 use astray::{astray, leads_astray};
 pub use backup::Backup;
 pub(crate) use beginning::can_begin;
-use search::stays;
-pub(crate) use search::{Unsearched, findable, latest, unsearched};
+pub(crate) use search::{Unsearched, findable, latest, timeline_setting, unsearched};
 use std::collections::BTreeSet;
 pub(crate) use two_phase::{Lost, ends_hot_standby, lost_after_all, lost_at_the_end};
 use walstat_analyse::backup::Backups;
@@ -295,8 +294,10 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         format!(" on timeline {}", wal.plan.timeline)
     };
     let astray = broken.and_then(|it| astray(it, wal)).unwrap_or_default();
-    let stays = stays(backup, wal.plan).unwrap_or_default();
-    let consistent = format!("{consistent}{astray}{stays}{}", combined(backup).unwrap_or_default());
+    let setting = timeline_setting(backup, wal.plan);
+    let setting = setting.map_or_else(String::new, |setting| format!("; with {setting}"));
+    let combined = combined(backup).unwrap_or_default();
+    let consistent = format!("{consistent}{astray}{setting}{combined}");
     let gone = broken.and_then(|problem| wrong_size(problem, wal));
     let gone = gone.map_or_else(String::new, |file| file.at_the_limit());
     match broken {

@@ -9,8 +9,8 @@ use super::model::checked::{Check, Verdict};
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
     Ahead, Backup, Reached, Unsearched, Wal, ahead, can_begin, check, consistent, consistent_from,
-    ends_hot_standby, ends_inconsistent, findable, latest, lost_after_all, reached, unsearched,
-    wrong_size,
+    directory_needs, ends_hot_standby, ends_inconsistent, findable, latest, lost_after_all,
+    reached, standby_needs, timeline_setting, unsearched, wrong_size,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
@@ -73,6 +73,21 @@ pub fn window(question: &Question<'_>) -> Window {
         target: target.map(|(target, asked)| reachable::judge(question, &found, target, asked)),
         backups: judged.into_iter().map(|(_, row)| row).collect(),
     }
+}
+
+/// What whoever restores a backup has to know, as far as the WAL tells that lies behind the oldest one that
+/// can be restored.
+pub fn needs(question: &Question<'_>) -> Vec<String> {
+    let Question { wal, labels, .. } = question;
+    let mut usable = backups(wal, labels).into_iter().filter(|(_, row)| row.usable);
+    let Some((oldest, _)) = usable.next() else { return Vec::new() };
+    let backup = &Backup::from_lsn(oldest.start);
+    let timeline = wal.plan.timeline;
+    let setting = timeline_setting(backup, wal.plan);
+    let setting = setting
+        .map(|setting| format!("backups are restored to timeline {timeline} with {setting}"));
+    let needs = [setting, standby_needs(backup, wal.backups), directory_needs(backup, wal.backups)];
+    needs.into_iter().flatten().collect()
 }
 
 /// Adds that a target that cannot be reached can be on these other timelines.

@@ -501,6 +501,20 @@ fn a_backup_without_other_files_that_a_server_needs_is_not_restorable() {
     fs::create_dir(folder.path().join("base")).expect("a folder");
     refused("global/pg_filenode.map: no such file");
     put("global/pg_filenode.map", "");
+    let directories = [
+        "pg_commit_ts",
+        "pg_logical/mappings",
+        "pg_logical/snapshots",
+        "pg_notify",
+        "pg_replslot",
+        "pg_subtrans",
+        "pg_tblspc",
+    ];
+    for directory in directories {
+        fs::create_dir_all(folder.path().join(directory)).expect("a folder");
+    }
+    refused("pg_twophase: no such directory, which may be empty and has to be there");
+    fs::create_dir(folder.path().join("pg_twophase")).expect("a folder");
     restore(&archive, folder.path()).exits(0);
     put("PG_VERSION", "14\n");
     refused("PG_VERSION: expected 15, the release of its pg_control");
@@ -541,8 +555,14 @@ fn wal_in_the_backup_itself_is_spoken_of() {
     let ran = restore(&rest, folder.path()).exits(1);
     assert!(sentence(&ran).starts_with("not restorable"), "{}", sentence(&ran));
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
-    let ran = restore(&[&rest[..], &[own]].concat(), folder.path()).exits(0);
+    let ran = restore(&[&rest[..], &[own.clone()]].concat(), folder.path()).exits(0);
     assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
+    // As `pg_receivewal` has it of the newest one: no server asks for that.
+    let received = tempfile::tempdir().expect("a folder");
+    let partial = received.path().join("000000010000000000000008.partial");
+    fs::copy(own.join("000000010000000000000008"), &partial).expect("a copy");
+    let ran = restore(&[&[partial], &rest[..]].concat(), folder.path());
+    assert!(ran.stdout.contains(note), "{}", ran.stdout);
     let ran = restore(&segments(8, 10), folder.path()).exits(0);
     assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
 }

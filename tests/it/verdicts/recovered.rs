@@ -573,6 +573,11 @@ fn a_segment_of_the_older_timeline_under_a_newer_name_is_blamed_alone() {
     }
 }
 
+fn window_notes(directory: &Path) -> String {
+    let ran = finish(command(&["window", "-f", "json", "--as", "archive"]).arg(directory));
+    ran.json()["notes"].to_string()
+}
+
 /// Before 12 a server stays on the timeline of the backup unless it is told to follow another one.
 #[test]
 fn before_12_a_server_has_to_be_told_to_follow_another_timeline() {
@@ -587,6 +592,10 @@ fn before_12_a_server_has_to_be_told_to_follow_another_timeline() {
         assert_eq!(code, Some(0), "{said}");
         let told = "; with recovery_target_timeline = '2' or 'latest' in recovery.conf: before 12";
         assert_eq!(said.contains(told), is_told, "{release}: {said}");
+        let notes = window_notes(directory.path());
+        let told =
+            "backups are restored to timeline 2 with recovery_target_timeline = '2' or 'latest'";
+        assert_eq!(notes.contains(told), is_told, "{release}: {notes}");
     }
 }
 
@@ -670,7 +679,10 @@ fn the_directory_of_a_tablespace_that_was_made_since_is_named() {
     let told = format!(
         "CREATE TABLESPACE at {lsn}: a server that is restored ends there with FATAL where"
     );
-    assert!(notes.contains(&format!("{told} /srv/fast, /srv/slow is no directory")), "{notes}");
+    let told = format!("{told} /srv/fast, /srv/slow is no directory");
+    assert!(notes.contains(&told), "{notes}");
+    let notes = window_notes(directory.path());
+    assert!(notes.contains(&told), "{notes}");
     is_green("nobody asks for a restore", directory.path());
     let notes = check(&["--as", "archive"], directory.path()).json()["notes"].to_string();
     assert!(!notes.contains("CREATE TABLESPACE"), "{notes}");

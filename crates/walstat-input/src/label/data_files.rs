@@ -1,5 +1,6 @@
-//! The files of a data directory beside `pg_control` without which no server starts (`ValidatePgVersion` in
-//! `src/backend/utils/init/miscinit.c`, `read_relmap_file` in `src/backend/utils/cache/relmapper.c`).
+//! What a data directory has beside `pg_control`, and no server starts without (`ValidatePgVersion` in
+//! `src/backend/utils/init/miscinit.c`, `read_relmap_file` in `src/backend/utils/cache/relmapper.c`; the rest
+//! tried with 15).
 
 use super::PG_VERSION;
 use crate::control::Control;
@@ -8,20 +9,39 @@ use crate::storage;
 use std::path::Path;
 use walstat_format::version::VERSIONS;
 
-const SHARED_CATALOGS: &str = "global/pg_filenode.map";
+const FILES: [&str; 2] = [PG_VERSION, "global/pg_filenode.map"];
+
+/// Directories that may be empty, which some copiers leave out: without one, a server ends when it starts, or
+/// when recovery does. That of WAL is made anew by whoever restores.
+const DIRECTORIES: [&str; 8] = [
+    "pg_commit_ts",
+    "pg_logical/mappings",
+    "pg_logical/snapshots",
+    "pg_notify",
+    "pg_replslot",
+    "pg_subtrans",
+    "pg_tblspc",
+    "pg_twophase",
+];
 
 /// More than the number of a release takes.
 const VERSION_BYTES_MAX: u64 = 16;
 
-/// Which of them a server does not start with, and why. A label may be kept with its `pg_control` alone: that
-/// is no data directory.
+/// Why a server does not start with a backup's directory; `None` where it may. A label may be kept with its
+/// `pg_control` alone, and pgBackRest makes what its own directory lacks: neither is a data directory.
 pub(super) fn unusable(directory: &Path, control: Option<&Control>) -> Option<String> {
-    if !storage::is_dir(&directory.join("base")) {
+    let is_pgbackrests = || storage::exists(&directory.join("../backup.manifest"));
+    if !storage::is_dir(&directory.join("base")) || is_pgbackrests() {
         return None;
     }
-    let mut needed = [PG_VERSION, SHARED_CATALOGS].into_iter();
-    if let Some(lost) = needed.find(|file| !storage::exists(&directory.join(file))) {
+    let is_lost = |name: &&str| !storage::exists(&directory.join(name));
+    if let Some(lost) = FILES.into_iter().find(is_lost) {
         return Some(format!("{lost}: no such file"));
+    }
+    let lost: Vec<&str> = DIRECTORIES.into_iter().filter(is_lost).collect();
+    if !lost.is_empty() {
+        let lost = lost.join(", ");
+        return Some(format!("{lost}: no such directory, which may be empty and has to be there"));
     }
     let catalog = control?.catalog_version;
     let release = VERSIONS.iter().find(|it| it.catalog_versions.contains(&catalog))?.name;

@@ -29,14 +29,14 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     ))
 }
 
-/// What a server has to be told to come to another timeline than the backup's.
-pub(super) fn stays(backup: &Backup, plan: &Plan) -> Option<String> {
+/// What a server has to be told to come to another timeline than the backup's, and why.
+pub(crate) fn timeline_setting(backup: &Backup, plan: &Plan) -> Option<String> {
     let (begin, end) = (begins_on(backup, plan), plan.timeline);
     let stays = !plan.geometry.version.recovery.follows_latest && begin != end;
     stays.then(|| {
         format!(
-            "; with recovery_target_timeline = '{end}' or 'latest' in recovery.conf: before 12 a server \
-             stays on timeline {begin} unless it is told"
+            "recovery_target_timeline = '{end}' or 'latest' in recovery.conf: before 12 a server stays on \
+             timeline {begin} unless it is told"
         )
     })
 }
