@@ -555,7 +555,7 @@ fn wal_in_the_backup_itself_is_spoken_of() {
     let ran = restore(&rest, folder.path()).exits(1);
     assert!(sentence(&ran).starts_with("not restorable"), "{}", sentence(&ran));
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
-    let ran = restore(&[&rest[..], &[own.clone()]].concat(), folder.path()).exits(0);
+    let ran = restore(&[&rest[..], std::slice::from_ref(&own)].concat(), folder.path()).exits(0);
     assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
     // As `pg_receivewal` has it of the newest one: no server asks for that.
     let received = tempfile::tempdir().expect("a folder");

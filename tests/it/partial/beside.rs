@@ -55,6 +55,9 @@ fn refuses(parts: &[PathBuf], words: &[&str]) {
     }
 }
 
+/// Into so many parts a sample is divided.
+const PARTS: usize = 4;
+
 #[test]
 fn names_of_a_data_directory_are_in_each_part() {
     let mut named = 0;
@@ -67,7 +70,7 @@ fn names_of_a_data_directory_are_in_each_part() {
             let options = [&given, options].concat();
             let whole = walstat(&call(&options, &files));
             let mut parts: Vec<PathBuf> = files
-                .chunks(5)
+                .chunks(files.len().div_ceil(PARTS))
                 .enumerate()
                 .map(|(index, group)| part(folder.path().join(index.to_string()), &options, group))
                 .collect();
