@@ -234,7 +234,19 @@ impl Histories {
     fn contradicts(&self, timeline: u32) -> Option<u32> {
         let (parent, before) = self.said(timeline)?.split_last()?;
         let theirs = self.ancestors(parent.timeline)?;
-        (theirs != before).then_some(parent.timeline)
+        (theirs != before && !self.is_copied(timeline)).then_some(parent.timeline)
+    }
+
+    /// Whether a history begins with that of the timeline it leaves as both files have it, as a server writes
+    /// it: where nothing is wrong with that one, whatever was taken in their places does not matter.
+    fn is_copied(&self, timeline: u32) -> bool {
+        let as_filed = |timeline| self.corrected(timeline).or_else(|| self.ancestors(timeline));
+        let is_wrong =
+            |it: u32| self.problems.iter().any(|wrong| timeline_of(&wrong.segment) == Some(it));
+        let own = as_filed(timeline).and_then(<[Ancestor]>::split_last);
+        own.is_some_and(|(parent, before)| {
+            as_filed(parent.timeline) == Some(before) && !is_wrong(parent.timeline)
+        })
     }
 
     /// Reports histories that were cut, as a newer one that begins with the same text shows, and takes what
