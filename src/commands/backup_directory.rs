@@ -92,14 +92,17 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
                 && !is_fetched((name.timeline, number))
         })
     };
-    let own = fs::read_dir(directory.join(plan.version().wal_directory)).ok()?;
+    // A link may lead into another server's.
+    let name = plan.version().wal_directory;
+    let path = Some(directory.join(name)).filter(|path| !path.is_symlink())?;
+    let own = fs::read_dir(path).ok()?;
     let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
     let missing: BTreeSet<String> =
         names.filter(is_missing).map(|name| name.to_string()).collect_set();
     let (first, last) = (missing.first()?, missing.last()?);
     let what = if first == last { first.clone() } else { format!("{first} to {last}") };
     Some(format!(
-        "the backup's own pg_wal has {what}, which a server takes from there: give that directory as a \
-         further PATH, and no --as archive with it"
+        "the backup's own {name} has {what}, which a server takes from there: give that directory as a \
+         further PATH, without --as archive, which would take it for one"
     ))
 }

@@ -104,6 +104,8 @@ pub struct RecoverySettings {
     pub fails_short_of_target: bool,
     /// Whether records are decoded ahead of the one that is replayed (`recovery_prefetch`, 15+).
     pub reads_ahead: bool,
+    /// Whether a server that recovers empties `pg_stat` (up to 14), which has to be there for that.
+    pub empties_statistics: bool,
 }
 
 const fn recovery(index: usize) -> RecoverySettings {
@@ -117,6 +119,7 @@ const fn recovery(index: usize) -> RecoverySettings {
         reads_prepared_anew: index >= Release::V16 as usize,
         fails_short_of_target: index >= Release::V13 as usize,
         reads_ahead: index >= Release::V15 as usize,
+        empties_statistics: index < Release::V15 as usize,
     }
 }
 

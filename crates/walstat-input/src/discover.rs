@@ -22,7 +22,6 @@ use super::probe::{FirstPage, NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
-pub(crate) use data_directories::{SERVERS_OWN, passed_over};
 use data_directories::{ServersOwn, data_directory_of, has_status, is_backup, is_data_directory};
 use given::Looked;
 use serde::{Deserialize, Serialize};
@@ -86,6 +85,10 @@ pub struct Found {
     pub notes: Vec<String>,
     /// Servers' own directories of WAL below the path that is being looked into.
     servers_own: Vec<ServersOwn>,
+    /// Those that are not read.
+    passed_over: Vec<ServersOwn>,
+    /// The same in tars, as indexes of directories.
+    pub(crate) passed_over_in_tars: BTreeSet<usize>,
     /// Whether only what lies beside segments is looked for: others read the segments.
     only_beside: bool,
     /// Files that were read before: those that are still the same are not looked into.
@@ -187,7 +190,7 @@ impl Found {
 
     /// Release, cluster and sizes of most first pages, of the backup's cluster and size where some are.
     pub fn geometry(&self) -> Option<Geometry> {
-        let pages = || self.pieces.iter().map(|piece| &piece.probe.first_page);
+        let pages = || self.looked_into().map(|piece| &piece.probe.first_page);
         let ToRestore { cluster, segment_bytes, .. } = self.to_restore;
         let is_backups = |page: &&Result<FirstPage, NotWal>| {
             let long = page.as_ref().ok().map(|page| page.long);
@@ -216,6 +219,12 @@ impl Found {
     /// Whether a path leads into a stream, or is one.
     pub(super) fn is_in_stream(&self, path: &Path) -> bool {
         self.streams.iter().any(|stream| path.starts_with(&stream.path))
+    }
+
+    /// The pieces, but for those in tars that are a server's own.
+    pub(crate) fn looked_into(&self) -> impl Iterator<Item = &Piece> {
+        let is_passed_over = |it: &&Piece| self.passed_over_in_tars.contains(&it.directory);
+        self.pieces.iter().filter(move |piece| !is_passed_over(piece))
     }
 
     /// How many files and streams were found that may be WAL.
@@ -252,16 +261,16 @@ impl Found {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
-        // That of a data directory which is given by its own path is read.
+        // The WAL of a data directory that is given by its own path is read.
         let is_given = data && depth == DEPTH_MAX;
         for (name, metadata) in entries {
             let below = path.join(&name);
             let name = name.to_string_lossy();
             match metadata {
                 Ok(metadata) if metadata.kind == Kind::Directory => {
-                    let is_data = data && SERVER_DIRECTORIES.contains(&&*name);
-                    let wanted = !is_passed_over(&name, &names) && (!data || is_data);
-                    if wanted && !is_given && (is_data || has_status(&below)) {
+                    let is_wal_of_data = data && SERVER_DIRECTORIES.contains(&&*name);
+                    let wanted = !is_passed_over(&name, &names) && (!data || is_wal_of_data);
+                    if wanted && !is_given && (is_wal_of_data || has_status(&below)) {
                         let is_backups = data && is_backup(&names);
                         self.servers_own.push(ServersOwn { path: below, is_backups });
                         continue;

@@ -195,6 +195,18 @@ impl Histories {
         self.named.remove(&timeline);
     }
 
+    /// Forgets those that lie in a directory and nowhere else.
+    pub(crate) fn leave_out_of(&mut self, directory: &Path) {
+        self.plain.retain(|history| history.path.parent() != Some(directory));
+        let is_there = |path: &PathBuf| path.parent() == Some(directory);
+        let only_there = self.files.iter().filter(|(_, files)| files.iter().all(is_there));
+        let timelines: Vec<u32> = only_there.map(|(timeline, _)| *timeline).collect();
+        for timeline in timelines {
+            self.files.remove(&timeline);
+            self.leave_out(timeline);
+        }
+    }
+
     /// Forgets what cannot be read.
     pub fn forgive(&mut self) {
         self.problems.clear();

@@ -144,10 +144,11 @@ fn read_as(path: &Path, is_archives: bool) -> Result<ToldLabel, LabelError> {
         }
         Err(error) => told.found.is_broken = Some(format!("pg_control: {error}")),
     }
-    let directory = if is_directory { Some(path) } else { path.parent() };
-    let directory = directory.filter(|_| name == BACKUP_LABEL);
-    let unusable = |it: &Path| data_files::unusable(it, told.found.control.as_ref());
-    told.found.is_broken = told.found.is_broken.or_else(|| unusable(directory?));
+    if let (true, None, Some(directory)) =
+        (name == BACKUP_LABEL, &told.found.is_broken, file.parent())
+    {
+        told.found.is_broken = data_files::unusable(directory, told.found.control.as_ref());
+    }
     Ok(told)
 }
 

@@ -17,29 +17,29 @@ use walstat_format::segment::{GROUP_DIGITS, SegmentName};
 
 /// The directories in which a segment may lie that is gone from its own.
 #[derive(Debug, Clone, Default)]
-pub struct Places(Arc<[Place]>);
+pub struct SegmentDirectories(Arc<[OneDirectory]>);
 
 #[derive(Debug)]
-struct Place {
+struct OneDirectory {
     path: PathBuf,
     /// Only segments whose names begin with this one's lie there, under names that go on after them.
     is_group: bool,
 }
 
-impl Places {
+impl SegmentDirectories {
     /// All directories on disk in which segments were found.
-    pub fn of(directories: &Directories) -> Places {
+    pub fn of(directories: &Directories) -> SegmentDirectories {
         let all = directories.all().filter(|(_, path)| !storage::is_elsewhere(path));
-        let place = |(index, path): (usize, &Path)| Place {
+        let directory = |(index, path): (usize, &Path)| OneDirectory {
             path: path.to_owned(),
             is_group: directories.is_group(index),
         };
-        Places(all.map(place).collect())
+        SegmentDirectories(all.map(directory).collect())
     }
 
     /// Their paths.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter().map(|place| &*place.path)
+        self.0.iter().map(|directory| &*directory.path)
     }
 
     /// The file of a segment that is not any more where it was found.
@@ -47,20 +47,20 @@ impl Places {
         let number = segment.number;
         let name = SegmentName::new(segment.timeline, number, geometry.segment_bytes);
         let begin = Lsn(number * u64::from(geometry.segment_bytes));
-        let candidates = self.0.iter().flat_map(|place| place.candidates(&name.to_string()));
-        let probes = candidates.filter_map(|path| probe(&path, &mut Ahead::default()).ok());
-        let mut same = probes.filter(|probe| {
+        let candidates =
+            self.0.iter().flat_map(|directory| directory.candidates(&name.to_string()));
+        let mut probes = candidates.filter_map(|path| probe(&path, &mut Ahead::default()).ok());
+        probes.find(|probe| {
             probe.first_page.as_ref().is_ok_and(|page| {
                 page.long == geometry.long_header()
                     && page.header.magic == geometry.version.magic
                     && page.header.address == begin
             })
-        });
-        same.next()
+        })
     }
 }
 
-impl Place {
+impl OneDirectory {
     /// Files that may be the segment of this name.
     fn candidates(&self, name: &str) -> Vec<PathBuf> {
         if !self.is_group {

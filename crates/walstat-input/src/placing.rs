@@ -1,7 +1,7 @@
 //! Decides which cluster's WAL is read, and which file is which segment; files and streams are treated
 //! alike. Looks at names and first pages only, not at records.
 
-use super::discover::{self, Found, SERVERS_OWN};
+use super::discover::Found;
 use super::error::InputError;
 use super::input_kind::InputKind;
 use super::names::{
@@ -61,12 +61,11 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     let mut placed = Placed::new(found, geometry, salvaged.as_ref());
     let is_full =
         |piece: &Piece| piece.name.as_ref().is_some_and(|name| name.standing == Standing::Full);
-    let usual = found.pieces.iter().any(is_full);
-    let passed_over = placed.pass_over_servers_own(found);
+    let usual = found.looked_into().any(is_full);
     let mut refused = Vec::new();
     let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
     for (index, piece) in found.pieces.iter().enumerate() {
-        if passed_over.contains(&piece.directory) {
+        if found.passed_over_in_tars.contains(&piece.directory) {
             places.push(None);
             continue;
         }
@@ -159,7 +158,7 @@ fn wal_beside(path: &Path) -> Option<PathBuf> {
 fn one_archive(found: &Found) -> Result<(), InputError> {
     let mut archives: BTreeMap<(usize, &Path), BTreeSet<Identity>> = BTreeMap::new();
     let mut folders: BTreeSet<&Path> = BTreeSet::new();
-    for piece in &found.pieces {
+    for piece in found.looked_into() {
         let Ok(page) = &piece.probe.first_page else { continue };
         let archive = found.directories.archive_of(piece.directory).or_else(|| {
             let promises = piece.name.as_ref().is_some_and(|it| it.standing <= Standing::Unusual);
@@ -301,14 +300,6 @@ impl Placed {
             notes: found.notes.iter().cloned().chain(salvage).collect(),
             begin: salvaged.and_then(|salvaged| salvaged.begin),
         }
-    }
-
-    /// Notes which directories in tars are passed over, by their indexes.
-    fn pass_over_servers_own(&mut self, found: &Found) -> BTreeSet<usize> {
-        let passed_over = found.servers_own_in_tars();
-        let paths = passed_over.iter().filter_map(|index| found.directories.place(*index));
-        self.notes.extend(paths.map(|(_, path)| discover::passed_over(path, SERVERS_OWN)));
-        passed_over
     }
 
     /// Holds how files are stored, and where, against each other. `places`: which segment each piece is.

@@ -12,7 +12,7 @@ use super::error::InputError;
 use super::history::{self, Histories, Misplaced};
 use super::input_kind::InputKind;
 use super::label::ToldLabel;
-use super::moved::Places;
+use super::moved::SegmentDirectories;
 use super::names::backup_start;
 use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
@@ -78,7 +78,7 @@ pub struct Plan {
     /// Where the WAL begins, if a file begins in the middle of its segment.
     pub begin: Option<Lsn>,
     /// Where a segment may lie that is gone when it is to be read.
-    pub places: Places,
+    pub directories: SegmentDirectories,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
     /// What the histories of base backups in streams tell; or why they cannot be read.
@@ -127,7 +127,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         laid_away: placed.laid_away,
         notes: placed.notes,
         begin: placed.begin,
-        places: Places::of(&found.directories),
+        directories: SegmentDirectories::of(&found.directories),
         data_directory: found.data_directory.clone(),
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
@@ -197,7 +197,7 @@ impl Plan {
             laid_away: Vec::new(),
             notes: Vec::new(),
             begin: None,
-            places: Places::default(),
+            directories: SegmentDirectories::default(),
             data_directory: None,
             backups: Vec::new(),
             removed_backups: Vec::new(),

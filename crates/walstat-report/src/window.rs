@@ -79,8 +79,9 @@ pub fn window(question: &Question<'_>) -> Window {
 /// can be restored.
 pub fn needs(question: &Question<'_>) -> Vec<String> {
     let Question { wal, labels, .. } = question;
-    let mut usable = backups(wal, labels).into_iter().filter(|(_, row)| row.usable);
-    let Some((oldest, _)) = usable.next() else { return Vec::new() };
+    // One that does not come to the end may come to a target.
+    let mut judged = backups(wal, labels).into_iter().map(|(judged, _)| judged);
+    let Some(oldest) = judged.find(|judged| judged.why_not.is_none()) else { return Vec::new() };
     let backup = &Backup::from_lsn(oldest.start);
     let timeline = wal.plan.timeline;
     let setting = timeline_setting(backup, wal.plan);

@@ -498,7 +498,7 @@ fn a_backup_without_other_files_that_a_server_needs_is_not_restorable() {
     };
     put("PG_VERSION", "15\n");
     restore(&archive, folder.path()).exits(0);
-    fs::create_dir(folder.path().join("base")).expect("a folder");
+    fs::create_dir_all(folder.path().join("base/1")).expect("a folder");
     refused("global/pg_filenode.map: no such file");
     put("global/pg_filenode.map", "");
     let directories = [
@@ -517,7 +517,7 @@ fn a_backup_without_other_files_that_a_server_needs_is_not_restorable() {
     fs::create_dir(folder.path().join("pg_twophase")).expect("a folder");
     restore(&archive, folder.path()).exits(0);
     put("PG_VERSION", "14\n");
-    refused("PG_VERSION: expected 15, the release of its pg_control");
+    refused("PG_VERSION: another release than 15, that of pg_control");
     fs::remove_file(folder.path().join("PG_VERSION")).expect("removed");
     refused("PG_VERSION: no such file");
 }

@@ -2,7 +2,7 @@
 //! from `pg_basebackup -X stream`) is its own, where it lies beside an archive: no `restore_command` looks
 //! there, and what only a server or a backup has does not make the archive whole.
 
-use super::{DEPTH_MAX, Found, directory_of};
+use super::{DEPTH_MAX, Found, Stream, directory_of};
 use crate::input_kind::{ARCHIVE_STATUS, InputKind, SERVER_DIRECTORIES};
 use crate::label::{BACKUP_LABEL, PG_VERSION};
 use crate::names::file_name;
@@ -21,8 +21,14 @@ pub(super) struct ServersOwn {
 }
 
 impl Found {
+    /// How many files were found that are called like segments. What is in tars is not known yet.
+    pub(super) fn count_segments(&self) -> usize {
+        let named = self.pieces.iter().filter(|piece| piece.name.is_some());
+        named.count() + self.listed.len()
+    }
+
     /// Looks into servers' own directories where the path has no other WAL, and into those of base backups
-    /// where it has no server's: `before` is how much there was then.
+    /// where it has no server's: `before` is how many segments there were then.
     pub(super) fn add_servers_own(&mut self, root: usize, before: usize) {
         let own = std::mem::take(&mut self.servers_own);
         if own.is_empty() || self.only_beside {
@@ -30,39 +36,55 @@ impl Found {
         }
         for is_backups in [false, true] {
             let those = own.iter().filter(|own| own.is_backups == is_backups);
-            if self.count() == before {
+            if self.count_segments() == before {
                 those.for_each(|own| self.add_below(root, &own.path, DEPTH_MAX, true));
             } else {
-                self.notes.extend(those.filter(|own| has_segments(&own.path)).map(note));
+                self.passed_over.extend(those.cloned());
             }
         }
         // Those that lie in these.
         self.add_servers_own(root, before);
     }
 
-    /// The same of directories in tars that were read: those in which servers' own WAL lies that is passed
-    /// over, by their indexes.
-    pub(crate) fn servers_own_in_tars(&self) -> BTreeSet<usize> {
-        let is_own = |directory: usize| {
-            let (root, path) = self.directories.place(directory)?;
-            let stream = self.streams.iter().find(|stream| path.starts_with(&stream.path))?;
-            let is_given = self.paths.get(root).is_some_and(|given| *given == stream.path);
-            let is_servers = self.directories.taken_for(directory) == InputKind::PgWal;
-            (is_servers && !is_given).then_some(root)
-        };
+    /// Notes what is not read, unless it was asked for by its own path.
+    pub(super) fn tell_passed_over(&mut self) {
+        let mut untold = std::mem::take(&mut self.passed_over);
+        untold.retain(|own| has_segments(&own.path) && !self.is_seen(&own.path));
+        self.notes.extend(untold.iter().map(note));
+    }
+
+    /// The same of tars, once they were read: WAL that is a server's own is passed over, with its histories,
+    /// where the path has other.
+    pub fn pass_over_in_tars(&mut self) {
         if self.streams.is_empty() {
-            return BTreeSet::new();
+            return;
         }
         let directories: BTreeSet<usize> =
             self.pieces.iter().map(|piece| piece.directory).collect_set();
-        let (own, others): (Vec<_>, Vec<_>) =
-            directories.into_iter().map(|it| (it, is_own(it))).partition(|(_, own)| own.is_some());
-        let root_of = |(directory, _): (usize, _)| Some(self.directories.place(directory)?.0);
-        let with_others: BTreeSet<usize> = others.into_iter().filter_map(root_of).collect_set();
-        let passed_over = own
+        let (own, others): (Vec<usize>, Vec<usize>) =
+            directories.into_iter().partition(|directory| self.is_servers_own_in_tar(*directory));
+        let root_of = |directory: &usize| self.directories.place(*directory).map(|(root, _)| root);
+        let with_others: BTreeSet<usize> = others.iter().filter_map(root_of).collect_set();
+        let own: Vec<usize> = own
             .into_iter()
-            .filter(|(_, root)| root.is_some_and(|root| with_others.contains(&root)));
-        passed_over.map(|(directory, _)| directory).collect_set()
+            .filter(|it| root_of(it).is_some_and(|root| with_others.contains(&root)))
+            .collect();
+        for directory in own {
+            let Some((_, path)) = self.directories.place(directory) else { continue };
+            if self.passed_over_in_tars.insert(directory) {
+                self.notes.push(passed_over(path, SERVERS_OWN));
+                self.histories.leave_out_of(path);
+            }
+        }
+    }
+
+    /// Whether a directory lies in a tar that is not given by its own path, and is a server's own.
+    fn is_servers_own_in_tar(&self, directory: usize) -> bool {
+        let Some((root, path)) = self.directories.place(directory) else { return false };
+        let is_given = |stream: &Path| self.paths.get(root).is_some_and(|given| given == stream);
+        let is_below = |stream: &&Stream| path.starts_with(&stream.path);
+        self.directories.taken_for(directory) == InputKind::PgWal
+            && self.streams.iter().find(is_below).is_some_and(|stream| !is_given(&stream.path))
     }
 }
 
@@ -117,10 +139,10 @@ fn note(ServersOwn { path, is_backups }: &ServersOwn) -> String {
 }
 
 /// Whose WAL it is, of a server or a backup that is not known.
-pub(crate) const SERVERS_OWN: &str = "the WAL of a server, or of a backup, alone";
+const SERVERS_OWN: &str = "the WAL of a server, or of a backup, alone";
 
 /// The note on WAL that is not read because it is somebody's own.
-pub(crate) fn passed_over(path: &Path, whose: &str) -> String {
+fn passed_over(path: &Path, whose: &str) -> String {
     let path = path.display();
     format!(
         "{path}: not read: it is {whose}, and a restore_command that looks into the archive does not bring \

@@ -105,6 +105,7 @@ impl Found {
             self.add_given_file(root, &path, metadata, &mut found_below)?;
             self.fail_if_lacking()?;
         }
+        self.tell_passed_over();
         let empty = empty.filter(|error| !self.is_within_another(error));
         empty.map_or(Ok(()), Err)
     }
@@ -114,14 +115,14 @@ impl Found {
     }
 
     fn add_given_directory(&mut self, root: usize, path: &Path) -> Result<(), InputError> {
-        let before = self.count();
+        let (before, segments_before) = (self.count(), self.count_segments());
         let name = file_name(path);
         if is_segments(&name) {
             self.refuse(root, path, NotWal::NoFile("directory".into()));
         }
         let added = self.add_directory(root, path, DEPTH_MAX);
         let new = added.map_err(|source| InputError::io(path, source))?;
-        self.add_servers_own(root, before);
+        self.add_servers_own(root, segments_before);
         let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
         if new && self.count() == before && !beside && !self.only_beside {
             let is_too_deep = self.is_too_deep;
@@ -181,13 +182,16 @@ impl Found {
         Ok(true)
     }
 
+    /// Whether a directory was looked into.
+    pub(super) fn is_seen(&self, path: &Path) -> bool {
+        storage::identity(path).is_ok_and(|it| self.seen.contains_key(&it))
+    }
+
     /// Whether the directory without segments lies within another one that was looked into.
     fn is_within_another(&self, error: &InputError) -> bool {
         let InputError::NoSegments { path, .. } = error else { return false };
-        let is_seen =
-            |path: &Path| storage::identity(path).is_ok_and(|it| self.seen.contains_key(&it));
         let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        whole.ancestors().skip(1).any(is_seen)
+        whole.ancestors().skip(1).any(|above| self.is_seen(above))
     }
 }
 

@@ -6,6 +6,7 @@ use super::PG_VERSION;
 use crate::control::Control;
 use crate::limited;
 use crate::storage;
+use std::io::ErrorKind;
 use std::path::Path;
 use walstat_format::version::VERSIONS;
 
@@ -13,7 +14,8 @@ const FILES: [&str; 2] = [PG_VERSION, "global/pg_filenode.map"];
 
 /// Directories that may be empty, which some copiers leave out: without one, a server ends when it starts, or
 /// when recovery does. That of WAL is made anew by whoever restores.
-const DIRECTORIES: [&str; 8] = [
+const DIRECTORIES: [&str; 9] = [
+    PERMANENT_STATISTICS,
     "pg_commit_ts",
     "pg_logical/mappings",
     "pg_logical/snapshots",
@@ -24,6 +26,12 @@ const DIRECTORIES: [&str; 8] = [
     "pg_twophase",
 ];
 
+/// Before 15 a server that recovers empties it (`pgstat_reset_all`), for which it has to be there.
+const PERMANENT_STATISTICS: &str = "pg_stat";
+
+/// The directory of a database that every cluster has.
+const TEMPLATE: &str = "base/1";
+
 /// More than the number of a release takes.
 const VERSION_BYTES_MAX: u64 = 16;
 
@@ -31,10 +39,18 @@ const VERSION_BYTES_MAX: u64 = 16;
 /// `pg_control` alone, and pgBackRest makes what its own directory lacks: neither is a data directory.
 pub(super) fn unusable(directory: &Path, control: Option<&Control>) -> Option<String> {
     let is_pgbackrests = || storage::exists(&directory.join("../backup.manifest"));
-    if !storage::is_dir(&directory.join("base")) || is_pgbackrests() {
+    if !storage::is_dir(&directory.join(TEMPLATE)) || is_pgbackrests() {
         return None;
     }
-    let is_lost = |name: &&str| !storage::exists(&directory.join(name));
+    let release = control.and_then(|control| {
+        VERSIONS.iter().find(|it| it.catalog_versions.contains(&control.catalog_version))
+    });
+    let empties = release.is_some_and(|release| release.recovery.empties_statistics);
+    let is_lost = |name: &&str| {
+        let found = storage::metadata(&directory.join(name));
+        (*name != PERMANENT_STATISTICS || empties)
+            && found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
     if let Some(lost) = FILES.into_iter().find(is_lost) {
         return Some(format!("{lost}: no such file"));
     }
@@ -43,9 +59,8 @@ pub(super) fn unusable(directory: &Path, control: Option<&Control>) -> Option<St
         let lost = lost.join(", ");
         return Some(format!("{lost}: no such directory, which may be empty and has to be there"));
     }
-    let catalog = control?.catalog_version;
-    let release = VERSIONS.iter().find(|it| it.catalog_versions.contains(&catalog))?.name;
+    let release = release?.name;
     let said = limited::read(&directory.join(PG_VERSION), VERSION_BYTES_MAX).ok()?;
     let is_same = String::from_utf8_lossy(&said).trim() == release;
-    (!is_same).then(|| format!("{PG_VERSION}: expected {release}, the release of its pg_control"))
+    (!is_same).then(|| format!("{PG_VERSION}: another release than {release}, that of pg_control"))
 }

@@ -56,7 +56,7 @@ impl Follower {
             StartAt::Before { timeline, .. } => Lineage::of(timeline, &shelf.histories),
             _ => plan.lineage.clone(),
         };
-        let scope = wanted.clone().scope(plan.geometry);
+        let scope = wanted.clone().scope_of(&plan);
         let mut follower = Follower::at(position, shelf, Taken { kind, scope, lineage });
         follower.timeline = timeline;
         follower.skipped =

@@ -12,7 +12,7 @@ use crate::input::storage;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 
@@ -23,12 +23,24 @@ pub(crate) const SETTLING: Duration = Duration::from_millis(300);
 /// A file that is younger may be being written.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// Files that grow are waited for so long, all of them together.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long is waited yet, for all files and holes together. What is read meanwhile does not count.
+#[derive(Debug)]
+pub(super) struct Patience(Duration);
 
-/// When nothing is waited for any more.
-pub(super) fn deadline() -> Instant {
-    Instant::now() + PATIENCE
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience(Duration::from_secs(30))
+    }
+}
+
+impl Patience {
+    /// Waits a moment, unless that was done often enough; whether it has.
+    pub(super) fn waits(&mut self) -> bool {
+        let Some(left) = self.0.checked_sub(SETTLING) else { return false };
+        self.0 = left;
+        sleep(SETTLING);
+        true
+    }
 }
 
 /// The numbers of segments between which others are missing.
@@ -41,30 +53,34 @@ pub(super) fn holes(plan: &Plan) -> Vec<(u64, u64)> {
 }
 
 /// Whether somebody may be adding files there, or taking them away: a file or a directory is younger than a
-/// second. Nothing is waited for after `until`.
-pub(super) fn is_live(plan: &Plan, until: Instant) -> bool {
+/// second.
+pub(super) fn is_live(plan: &Plan) -> bool {
     let is_young_directory = |path: &Path| storage::modified(path).is_some_and(is_recent);
-    Instant::now() < until
-        && (plan.segments.iter().any(is_young) || plan.places.paths().any(is_young_directory))
+    plan.segments.iter().any(is_young) || plan.directories.paths().any(is_young_directory)
 }
 
 /// Whether a file with a problem is gone since it was looked for, or one that is not whole was written to:
-/// then it is waited for, `until` then at most.
+/// then it is waited for.
 pub(super) fn have_changed(
     plan: &Plan,
     result: Result<&Outcome<Observer>, &InputError>,
-    until: Instant,
+    patience: &mut Patience,
 ) -> bool {
     let lost: BTreeSet<u64> =
         files(plan).filter(|file| is_lost(file)).map(|file| file.number).collect_set();
     let Ok(outcome) = result else { return !lost.is_empty() };
     let problems = || outcome.problems.iter().chain(&plan.problems);
     let concerns_lost = |problem: &Problem| {
+        // A hole is told of its first segment.
+        if problem.kind == ProblemKind::MissingSegment {
+            return true;
+        }
         let name = SegmentName::leading(&problem.segment);
         let number = name.and_then(|name| name.number(plan.geometry.segment_bytes));
         // The record may have begun in the one before, or go on in the next one.
-        number
-            .is_none_or(|number| lost.range(number.saturating_sub(1)..=number + 1).next().is_some())
+        number.is_some_and(|number| {
+            lost.range(number.saturating_sub(1)..=number + 1).next().is_some()
+        })
     };
     if !lost.is_empty() && problems().any(concerns_lost) {
         return true;
@@ -74,7 +90,7 @@ pub(super) fn have_changed(
     let is_not_whole = |segment: &&Segment| {
         segment.claims_whole_segment() && names.contains(segment.file().as_str())
     };
-    have_grown(&files(plan).filter(is_not_whole).collect::<Vec<_>>(), until)
+    have_grown(&files(plan).filter(is_not_whole).collect::<Vec<_>>(), patience)
 }
 
 /// Whether a problem may be that its file is not whole.
@@ -92,15 +108,14 @@ fn files(plan: &Plan) -> impl Iterator<Item = &Segment> {
 }
 
 /// Whether any of these files was written to since it was looked for, when none of them grows any more.
-fn have_grown(files: &[&Segment], until: Instant) -> bool {
+fn have_grown(files: &[&Segment], patience: &mut Patience) -> bool {
     let modified = || files.iter().map(|file| file.source.modified()).collect::<Vec<_>>();
     let first: Vec<_> = files.iter().map(|file| file.modified).collect();
     let mut seen = modified();
     if seen == first && !files.iter().any(|file| is_young(file)) {
         return false;
     }
-    while Instant::now() < until {
-        sleep(SETTLING);
+    while patience.waits() {
         let now = modified();
         if now == seen {
             return now != first;

@@ -178,7 +178,6 @@ impl Gap {
         self.bad_places
             .extend(places.map(|it| BadPlace { bytes_before: before + it.bytes_before, ..it }));
         self.counts.merge(&next.counts);
-        self.is_old &= next.is_old;
         self.record_follows |= next.record_follows;
     }
 

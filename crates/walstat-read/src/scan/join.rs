@@ -165,6 +165,9 @@ impl Run {
     /// Takes over the gap before the first record of the next run, or all of it.
     fn take_gap(&mut self, next: &mut Run, geometry: &Geometry) {
         let gap = next.lead_gap_mut().take();
+        // Of the next run it is old only if that begins with a page that is.
+        let is_old = gap.as_ref().is_some_and(|gap| gap.is_old && gap.start == next.start);
+        self.gap.iter_mut().for_each(|ours| ours.is_old &= is_old);
         match (&mut self.gap, gap) {
             (Some(ours), Some(theirs)) => ours.go_on(theirs),
             (ours @ None, theirs) => *ours = theirs,

@@ -109,7 +109,7 @@ impl<'a> Pages<'a> {
     fn open(&mut self, segment: &Segment, from: u64) -> io::Result<Bytes<'static>> {
         match self.open_there(segment, from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let moved = self.scope.places.find(segment, &self.scope.geometry);
+                let moved = self.scope.directories.find(segment, &self.scope.geometry);
                 moved.map_or(Err(error), |moved| moved.source.open(from))
             }
             opened => opened,

@@ -1,9 +1,7 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
 use super::alone::{Counted, Passed};
-use super::changing::{
-    SETTLING, deadline, have_changed, holes, is_cut, is_live, is_lost, is_young,
-};
+use super::changing::{Patience, have_changed, holes, is_cut, is_live, is_lost, is_young};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
@@ -12,7 +10,6 @@ use super::outcome::{Outcome, conclude};
 use super::parallel::{self, Ready};
 use super::progress::Progress;
 use super::run::Run;
-use super::scope::Scope;
 use super::streamed::{self, Wanted};
 use super::verify::{self, Proof, Verified, Verifier};
 use crate::input::discover::Found;
@@ -75,18 +72,18 @@ pub(crate) fn read_passed(
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
-    let (mut tries, mut seen, until) = (0, Vec::new(), deadline());
+    let (mut tries, mut seen, mut patience) = (0, Vec::new(), Patience::default());
     let (plan, mut outcome) = loop {
         found.fail_if_given_up()?;
+        found.pass_over_in_tars();
         found.judge_plain_histories();
         reading.settle_histories(&mut found)?;
         let mut plan = reading.plan(&found)?;
         reading.correct_histories(&mut plan, &mut found)?;
         plan.accept(&reading.wanted.accepted_gaps)?;
         let holes = holes(&plan);
-        if holes != seen && tries_max > 0 && is_live(&plan, until) {
+        if holes != seen && tries_max > 0 && is_live(&plan) && patience.waits() {
             seen = holes;
-            std::thread::sleep(SETTLING);
             found = again(&found, &range)?;
             reading.passed = recall(&found);
             continue;
@@ -100,7 +97,7 @@ pub(crate) fn read_passed(
         // A server removes and renames segments while they are read, and `archive_command` writes one that is
         // not whole before it has ended: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| is_sound(outcome, &plan));
-        if sound || tries >= tries_max || !have_changed(&plan, result.as_ref(), until) {
+        if sound || tries >= tries_max || !have_changed(&plan, result.as_ref(), &mut patience) {
             break (plan, result?);
         }
         found = again(&found, &range)?;
@@ -258,9 +255,8 @@ impl Reading<'_> {
 
     fn verifier<'v>(&'v self, plan: &Plan, accepted_gaps: &'v [Range<Lsn>]) -> Verifier<'v> {
         let verified = Wanted { select: None, ..self.wanted.clone() };
-        let places = plan.places.clone();
         Verifier {
-            scope: Scope { places, ..verified.scope(plan.geometry) },
+            scope: verified.scope_of(plan),
             threads: self.threads,
             progress: self.progress,
             passed: &self.passed,
@@ -353,7 +349,7 @@ impl Reading<'_> {
     fn read_once(&mut self, plan: &Plan, end: Lsn) -> Result<Outcome<Observer>, InputError> {
         let start = self.wanted.range.start;
         let wanted = Wanted { range: start..end, ..self.wanted.clone() };
-        let scope = Scope { places: plan.places.clone(), ..wanted.scope(plan.geometry) };
+        let scope = wanted.scope_of(plan);
         let passed = |segment: &Segment| Some((segment.number, self.take(segment)?));
         let mut ready: Ready = plan.segments.iter().filter_map(passed).collect();
         let Reading { threads, progress, prototype, .. } = *self;

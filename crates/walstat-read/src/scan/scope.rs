@@ -3,7 +3,7 @@
 use super::damage::Cause;
 use super::observe::Select;
 use super::usual_types::UsualTypes;
-use crate::input::moved::Places;
+use crate::input::moved::SegmentDirectories;
 use std::ops::Range;
 use std::sync::Arc;
 use walstat_format::block::walk;
@@ -28,7 +28,7 @@ pub struct Scope {
     /// Records that end after are not counted.
     pub end: Lsn,
     /// Where segments are looked for that are gone from where they were found.
-    pub places: Places,
+    pub directories: SegmentDirectories,
     /// Whether files that nobody writes to any more are mapped.
     pub map_files: bool,
     /// Stop after that many counted records; such a scan is one run.

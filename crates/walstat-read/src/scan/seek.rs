@@ -15,7 +15,7 @@ use walstat_format::lsn::Lsn;
 /// Counts the records of some segments that lie in a range.
 pub fn look<O: Observe>(plan: &Plan, segments: &[Segment], range: Range<Lsn>, prototype: &O) -> O {
     let wanted = Wanted { crc: None, range, ..Wanted::default() };
-    let scope = wanted.scope(plan.geometry);
+    let scope = wanted.scope_of(plan);
     let (threads, progress) = (NonZeroUsize::MIN, Progress::default());
     let ready = BTreeMap::new();
     let observer = Observer::new(prototype.clone());

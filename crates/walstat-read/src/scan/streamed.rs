@@ -15,10 +15,11 @@ use crate::input::discover::{Found, Stream};
 use crate::input::input_kind::{ARCHIVE_STATUS, SERVER_DIRECTORIES};
 use crate::input::label;
 use crate::input::listed::look_into;
-use crate::input::moved::Places;
+use crate::input::moved::SegmentDirectories;
 use crate::input::names::{FileName, SegmentFile, file_name};
 use crate::input::packing;
 use crate::input::piece::geometry_of;
+use crate::input::plan::Plan;
 use crate::input::probe::{NotWal, Probe};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::source::{KeptBytes, Source};
@@ -71,12 +72,17 @@ impl Default for Wanted {
 }
 
 impl Wanted {
-    /// The scope of a scan of WAL of this geometry.
+    /// The scope of a scan of the plan's segments, wherever they lie by then.
+    pub fn scope_of(self, plan: &Plan) -> Scope {
+        Scope { directories: plan.directories.clone(), ..self.scope(plan.geometry) }
+    }
+
+    /// The scope of a scan of WAL of this geometry, as it passes by.
     pub fn scope(self, geometry: Geometry) -> Scope {
         let Wanted { crc, range: Range { start, end }, map_files, limit, select, .. } = self;
         let usual_types = UsualTypes::of(geometry.version);
-        let places = Places::default();
-        Scope { geometry, usual_types, crc, start, end, places, map_files, limit, select }
+        let directories = SegmentDirectories::default();
+        Scope { geometry, usual_types, crc, start, end, directories, map_files, limit, select }
     }
 }
 

@@ -148,10 +148,11 @@ fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
     ))
 }
 
-/// The timeline that is followed does not leave the backup's before the backup is consistent: before its
-/// minimum recovery point, where it was taken from a standby (`InitWalRecovery` in
-/// `src/backend/access/transam/xlogrecovery.c`), or before its end as its history has it, where the WAL that
-/// is followed has none (`FinishWalRecovery`).
+/// The timeline that is followed does not leave the backup's before the backup is consistent: before the
+/// minimum recovery point of one that was taken from a standby (`InitWalRecovery` in
+/// `src/backend/access/transam/xlogrecovery.c`), or before the end of another, as its history has it, where
+/// the WAL that is followed has no record of that (`StartupXLOG` in `src/backend/access/transam/xlog.c`). No
+/// record ends the backup of a standby.
 fn left_after_its_end(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let plan = wal.plan;
     let lineage = plan.wrong_lineage().unwrap_or(&plan.lineage);

@@ -33,9 +33,11 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
 pub(crate) fn timeline_setting(backup: &Backup, plan: &Plan) -> Option<String> {
     let (begin, end) = (begins_on(backup, plan), plan.timeline);
     let stays = !plan.geometry.version.recovery.follows_latest && begin != end;
+    // The latest may be another one than that which was asked for.
+    let latest = if plan.is_timeline_asked { "" } else { " or 'latest'" };
     stays.then(|| {
         format!(
-            "recovery_target_timeline = '{end}' or 'latest' in recovery.conf: before 12 a server stays on \
+            "recovery_target_timeline = '{end}'{latest} in recovery.conf: before 12 a server stays on \
              timeline {begin} unless it is told"
         )
     })
