@@ -1,9 +1,11 @@
 //! Files that are taken away, renamed or packed between the moment when they are found and the one when they
 //! are read: what a server archives and removes meanwhile is read in the archive, once, and what retention
-//! is taking away is no hole.
+//! is taking away is no hole. And which directories are read at all.
 
 use crate::support::fixtures::sample;
 use crate::support::wal::{plain, put};
+use crate::support::walstat;
+use crate::ways::tar_of;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -84,7 +86,7 @@ fn a_hole_among_what_retention_takes_away_is_none() {
     assert!(outcome.first.is_some());
 }
 
-/// That of a copy of the server, promoted, would be followed; and no restore_command brings it.
+/// No restore_command brings what lies in it.
 #[test]
 fn a_servers_directory_below_a_path_is_read_where_there_is_no_other() {
     let (folder, [archive, server]) = archive_and_server();
@@ -96,4 +98,28 @@ fn a_servers_directory_below_a_path_is_read_where_there_is_no_other() {
     assert_eq!(segments(&discover(&[archive.clone(), server]).expect("files")), 3);
     fs::remove_dir_all(archive).expect("the archive");
     assert_eq!(segments(&discover(&path).expect("files")), 2);
+}
+
+/// It votes for no cluster, and no history of it leads anywhere.
+#[test]
+fn wal_of_a_server_in_a_tar_is_passed_over_beside_an_archive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    put(&folder.path().join("archive"), NAMES[0], &plain(&sample("pg15-mixed"), NAMES[0]));
+    let other = sample("pg14-mixed");
+    let names = fs::read_dir(&other.wal).expect("WAL").flatten().map(|file| file.file_name());
+    let names: Vec<String> = names.map(|name| name.into_string().expect("a name")).collect();
+    let mut files = vec![
+        ("PG_VERSION".to_owned(), b"14\n".to_vec()),
+        ("pg_wal/00000002.history".to_owned(), b"1\t0/700028\tx\n".to_vec()),
+    ];
+    let segments = names.iter().filter(|name| name.len() == NAMES[0].len());
+    files.extend(segments.map(|name| (format!("pg_wal/{name}"), plain(&other, name))));
+    assert!(files.len() > 4, "{names:?}");
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+    put(folder.path(), "old.tar", &tar_of(&files));
+    let path = folder.path().to_str().expect("a path");
+    let report = walstat(&["check", "-f", "json", "--as", "archive", path]).exits(0).json();
+    assert_eq!(report["input"]["segments"], 1, "{report:#}");
+    assert!(report["notes"].to_string().contains("old.tar/pg_wal: not read"), "{report:#}");
 }
