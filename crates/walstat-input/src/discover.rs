@@ -85,6 +85,8 @@ pub struct Found {
     pub notes: Vec<String>,
     /// Servers' own directories of WAL below the path that is being looked into.
     servers_own: Vec<ServersOwn>,
+    /// Those that are read nevertheless.
+    asked_for: BTreeSet<PathBuf>,
     /// Those that are not read.
     passed_over: Vec<ServersOwn>,
     /// The same in tars, as indexes of directories.
@@ -235,6 +237,7 @@ impl Found {
     /// Notes what the directory of a single file is.
     fn look_around(&mut self, root: usize, path: &Path) {
         let parent = directory_of(path);
+        // Of an object it is not asked: for each a request or two more, and servers do not write there.
         let is_servers = || has_status(parent) || data_directory_of(parent).is_some();
         if !storage::is_elsewhere(path) && is_servers() {
             let directory = self.directories.index(root, parent);
@@ -261,8 +264,10 @@ impl Found {
             let directory = self.directories.index(root, path);
             self.directories.note_server_directory(directory);
         }
-        // The WAL of a data directory that is given by its own path is read.
-        let is_given = data && depth == DEPTH_MAX;
+        if depth < DEPTH_MAX && names.contains(ARCHIVE_STATUS) && !self.asked_for.contains(path) {
+            self.set_aside(ServersOwn { path: path.to_owned(), is_backups: false });
+            return Ok(true);
+        }
         for (name, metadata) in entries {
             let below = path.join(&name);
             let name = name.to_string_lossy();
@@ -270,9 +275,11 @@ impl Found {
                 Ok(metadata) if metadata.kind == Kind::Directory => {
                     let is_wal_of_data = data && SERVER_DIRECTORIES.contains(&&*name);
                     let wanted = !is_passed_over(&name, &names) && (!data || is_wal_of_data);
-                    if wanted && !is_given && (is_wal_of_data || has_status(&below)) {
-                        let is_backups = data && is_backup(&names);
-                        self.servers_own.push(ServersOwn { path: below, is_backups });
+                    // The WAL of a data directory that is given by its own path is read.
+                    if is_wal_of_data && depth == DEPTH_MAX {
+                        self.asked_for.insert(below.clone());
+                    } else if is_wal_of_data {
+                        self.set_aside(ServersOwn { path: below, is_backups: is_backup(&names) });
                         continue;
                     }
                     self.add_below(root, &below, depth, wanted);

@@ -27,6 +27,12 @@ impl Found {
         named.count() + self.listed.len()
     }
 
+    /// Leaves a directory for later.
+    pub(super) fn set_aside(&mut self, own: ServersOwn) {
+        self.forget_seen(&own.path);
+        self.servers_own.push(own);
+    }
+
     /// Looks into servers' own directories where the path has no other WAL, and into those of base backups
     /// where it has no server's: `before` is how many segments there were then.
     pub(super) fn add_servers_own(&mut self, root: usize, before: usize) {
@@ -37,7 +43,10 @@ impl Found {
         for is_backups in [false, true] {
             let those = own.iter().filter(|own| own.is_backups == is_backups);
             if self.count_segments() == before {
-                those.for_each(|own| self.add_below(root, &own.path, DEPTH_MAX, true));
+                for own in those {
+                    self.asked_for.insert(own.path.clone());
+                    self.add_below(root, &own.path, DEPTH_MAX, true);
+                }
             } else {
                 self.passed_over.extend(those.cloned());
             }
@@ -90,8 +99,7 @@ impl Found {
 
 /// Whether a directory is marked as a server's own.
 pub(super) fn has_status(path: &Path) -> bool {
-    // Of objects it is not asked: for each it were a request more, and servers do not write there.
-    !storage::is_elsewhere(path) && storage::is_dir(&path.join(ARCHIVE_STATUS))
+    storage::is_dir(&path.join(ARCHIVE_STATUS))
 }
 
 /// Whether a directory is one in which a server keeps its data.

@@ -182,6 +182,13 @@ impl Found {
         Ok(true)
     }
 
+    /// A directory is to be looked into later.
+    pub(super) fn forget_seen(&mut self, path: &Path) {
+        if let Ok(identity) = storage::identity(path) {
+            self.seen.remove(&identity);
+        }
+    }
+
     /// Whether a directory was looked into.
     pub(super) fn is_seen(&self, path: &Path) -> bool {
         storage::identity(path).is_ok_and(|it| self.seen.contains_key(&it))
