@@ -14,7 +14,7 @@ use walstat_report::restore::Backup;
 /// Notes on it.
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
     let notes = [
-        no_wal_directory(directory, plan.version()),
+        wal_directory(directory, plan.version()),
         early_end(directory),
         late_end(directory, plan.version()),
         own_wal(directory, backup, plan),
@@ -25,7 +25,7 @@ pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<Strin
 /// What is wrong with the directory of WAL that a restored server writes to. It does not make one
 /// (`ValidateXLOGDirectoryStructure` in `src/backend/access/transam/xlog.c`); and where it is a link, as on a
 /// server that has its WAL on another disk, it may lead into that server's.
-fn no_wal_directory(directory: &Path, version: &Version) -> Option<String> {
+fn wal_directory(directory: &Path, version: &Version) -> Option<String> {
     let name = version.wal_directory;
     let path = directory.join(name);
     // A label may be kept alone.

@@ -1,7 +1,7 @@
 //! Guards work on files that other runs have written. Any number in such a file may be wrong, and sums or
-//! differences of them may overflow and panic; the file is then refused. Releases check for overflow only in
-//! the crates that build a report (Cargo.toml), and unwind nothing: the handler of panics itself says so and
-//! ends the program.
+//! differences of them may overflow and panic; the file is then refused. Releases check for overflow in the
+//! crates that build a report (Cargo.toml) and where rows of sums are added (`sums!`). They unwind nothing:
+//! the handler of panics itself says so and ends the program.
 
 use super::conclude;
 use crate::failure::{Exit, Failure};
