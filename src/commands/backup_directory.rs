@@ -1,6 +1,6 @@
 //! What lies in the directory of a base backup and matters to whoever restores it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use walstat_format::ordered::CollectOrdered;
@@ -15,7 +15,7 @@ use walstat_report::restore::Backup;
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
     let notes = [
         wal_directory(directory, plan.version()),
-        early_end(directory),
+        early_end(directory, backup, plan),
         late_end(directory, plan.version()),
         own_wal(directory, backup, plan),
     ];
@@ -69,40 +69,59 @@ fn late_end(directory: &Path, version: &Version) -> Option<String> {
 
 /// The backup's own settings that end a restore early, as an earlier recovery of its server leaves them
 /// behind.
-fn early_end(directory: &Path) -> Option<String> {
-    let targets = recovery_targets(directory).join(", ");
+fn early_end(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
+    let own = backup.label.map(|label| label.timeline);
+    let is_followed = |timeline: &str| match timeline {
+        "current" => own == Some(plan.timeline),
+        number => number
+            .parse()
+            .is_ok_and(|number| [plan.timeline, plan.history_read()].contains(&number)),
+    };
+    let targets = recovery_targets(directory, is_followed).join(", ");
     (!targets.is_empty()).then(|| {
         format!("the backup's settings end a restore before the end of the WAL: {targets}")
     })
 }
 
 /// The segments that `pg_basebackup` has put into the backup itself: what `restore_command` does not bring, a
-/// server takes from there (`XLogFileReadAnyTLI` in `src/backend/access/transam/xlogrecovery.c`).
+/// server takes from there.
 fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
-    let bytes = plan.geometry.segment_bytes;
-    let begin = backup.start.0 / u64::from(bytes);
-    // A `.partial` is not.
-    let is_fetched = |key: (u32, u64)| {
-        plan.files.get(&key).is_some_and(|files| files.iter().any(Segment::is_asked_for))
-    };
-    let is_missing = |name: &SegmentName| {
-        name.number(bytes).is_some_and(|number| {
-            number >= begin
-                && plan.lineage.of_file(number, bytes) == name.timeline
-                && !is_fetched((name.timeline, number))
-        })
-    };
     // A link may lead into another server's.
     let name = plan.version().wal_directory;
     let path = Some(directory.join(name)).filter(|path| !path.is_symlink())?;
     let own = fs::read_dir(path).ok()?;
     let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
-    let missing: BTreeSet<String> =
-        names.filter(is_missing).map(|name| name.to_string()).collect_set();
-    let (first, last) = (missing.first()?, missing.last()?);
-    let what = if first == last { first.clone() } else { format!("{first} to {last}") };
+    let taken = taken_from(names, backup, plan);
+    let (first, last) = (taken.first()?, taken.last()?);
+    let what = if first == last { first.to_string() } else { format!("{first} to {last}") };
     Some(format!(
         "the backup's own {name} has {what}, which a server takes from there: give that directory as a \
          further PATH, without --as archive, which would take it for one"
     ))
+}
+
+/// Those of a backup's `own` segments that a server reads: of each number it looks for the newest timeline
+/// first, in the archive and then in its own directory (`XLogFileReadAnyTLI` in
+/// `src/backend/access/transam/xlogrecovery.c`).
+fn taken_from(
+    own: impl Iterator<Item = SegmentName>,
+    backup: &Backup,
+    plan: &Plan,
+) -> Vec<SegmentName> {
+    let bytes = plan.geometry.segment_bytes;
+    let own: BTreeMap<(u32, u64), SegmentName> =
+        own.filter_map(|name| Some(((name.timeline, name.number(bytes)?), name))).collect_map();
+    let numbers: BTreeSet<u64> = own.keys().map(|(_, number)| *number).collect_set();
+    // A `.partial` is not fetched.
+    let is_fetched =
+        |key| plan.files.get(&key).is_some_and(|files| files.iter().any(Segment::is_asked_for));
+    let read = |number: u64| {
+        let begun = plan.lineage_read().spans().rev();
+        let begun = begun.filter(|(_, span)| span.start.0 / u64::from(bytes) <= number);
+        let mut keys = begun.map(|(timeline, _)| (timeline, number));
+        let key = keys.find(|key| is_fetched(*key) || own.contains_key(key))?;
+        own.get(&key).filter(|_| !is_fetched(key)).copied()
+    };
+    let begin = backup.start.0 / u64::from(bytes);
+    numbers.range(begin..).filter_map(|number| read(*number)).collect()
 }

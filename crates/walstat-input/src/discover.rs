@@ -302,7 +302,7 @@ impl Found {
     fn add_below(&mut self, root: usize, path: &Path, depth: usize, wanted: bool) {
         let name = file_name(path);
         if is_segments(&name) {
-            self.refuse(root, path, NotWal::NoFile("directory".into()));
+            self.refuse(root, path, NotWal::NoFile(NotWal::DIRECTORY.into()));
         }
         if !wanted {
             return;

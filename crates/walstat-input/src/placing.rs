@@ -338,10 +338,12 @@ impl Placed {
     /// Reports a piece that is no segment of this WAL.
     fn refuse(&mut self, piece: &Piece, problem: Problem, found: &Found) {
         let reason = piece.probe.first_page.as_ref().err();
-        let opaque = reason.is_some_and(NotWal::may_be_a_copy);
+        let may_be_beside = reason.is_some_and(NotWal::may_be_beside_a_segment);
         match (&piece.name, reason) {
-            // The same segment is there unencrypted too.
-            (Some(name), _) if opaque && self.has_clear(name) => self.others.push(piece.file()),
+            // The same segment is there, and unencrypted.
+            (Some(name), _) if may_be_beside && self.has_clear(name) => {
+                self.others.push(piece.file())
+            }
             // A `.partial` promises nothing: one of another cluster, or that is no file, is none of this
             // archive.
             (Some(name), None | Some(NotWal::NoFile(_))) if name.standing == Standing::Partial => {

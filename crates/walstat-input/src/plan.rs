@@ -18,9 +18,7 @@ use super::placing::{Key, Placed};
 use super::problem::{Problem, ProblemKind};
 use super::segment::Segment;
 use super::source::Source;
-use super::timeline::{
-    Branch, Lineage, branches, latest_without_segments, newest_complete, without_history,
-};
+use super::timeline::{Branch, Lineage, branches, newest_complete, without_history};
 use aside::Aside;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -50,8 +48,8 @@ pub struct Plan {
     pub timelines: Vec<u32>,
     /// Histories of the other timelines that there are segments of.
     pub other_lineages: Vec<Lineage>,
-    /// The newest timeline by its history, where there is no segment of it and no other one was asked for:
-    /// a server that recovers to the latest one follows it.
+    /// The timeline that was asked for, or else the newest, by its history, where there is no segment of it:
+    /// a server that recovers to it follows it.
     pub latest: Option<Lineage>,
     /// The missing segments in which the range ends.
     pub end_in_hole: Option<Range<Lsn>>,
@@ -98,18 +96,14 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     placed.problems.extend(found.histories.problems());
     let histories = &latest::without_unfetched(&mut placed, &present, &found.histories);
     let present = latest::without_partials_alone(&mut placed, present, histories, timeline);
-    let latest = timeline.is_none().then(|| latest_without_segments(&present, histories)).flatten();
+    let latest = latest::without_segments(&present, histories, timeline);
     let followed = match timeline {
-        Some(wanted) if !present.contains(&wanted) => {
-            let present = present.into_iter().collect();
+        Some(wanted) => latest::read_for(wanted, &present, latest.as_ref()).ok_or_else(|| {
             let path = found.paths.first().cloned().unwrap_or_default();
-            return Err(InputError::Timeline { path, wanted, present });
-        }
-        wanted => {
-            let newest =
-                || newest_complete(&present, histories, found.to_restore.timeline, latest.as_ref());
-            wanted.or_else(newest).unwrap_or(1)
-        }
+            InputError::Timeline { path, wanted, present: present.iter().copied().collect() }
+        })?,
+        None => newest_complete(&present, histories, found.to_restore.timeline, latest.as_ref())
+            .unwrap_or(1),
     };
     let others = present.iter().rev().filter(|other| **other != followed);
     let mut plan = Plan {
@@ -140,7 +134,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     plan.problems.extend(impostors);
     plan.check_backups();
     plan.problems.extend(plan.left_by_latest());
-    plan.notes.extend(plan.without_segments(&present, histories));
+    plan.notes.extend(plan.histories_alone(&present, histories));
     plan.notes.extend(plan.misplaced.iter().map(misplaced_note));
     plan.notes.extend(histories.passed_over().map(ToString::to_string));
     aside.tell(&mut plan);

@@ -210,10 +210,16 @@ impl Probe {
 }
 
 impl NotWal {
-    /// Whether the file may hold a segment that cannot be read: it is encrypted, or in an unsupported
-    /// format.
-    pub(crate) fn may_be_a_copy(&self) -> bool {
-        matches!(self, NotWal::Encrypted(_) | NotWal::Unsupported(_))
+    /// What kind of thing a directory is called.
+    pub(crate) const DIRECTORY: &str = "directory";
+
+    /// Whether it may be there beside the segment of its name: a copy that cannot be read, encrypted or in
+    /// an unsupported format; or a directory, as Synology's file systems have one for each file in `@eaDir`.
+    pub(crate) fn may_be_beside_a_segment(&self) -> bool {
+        match self {
+            NotWal::NoFile(kind) => kind == NotWal::DIRECTORY,
+            other => matches!(other, NotWal::Encrypted(_) | NotWal::Unsupported(_)),
+        }
     }
 
     /// Whether no record can be in the file. A file whose first page is damaged may hold records on

@@ -207,7 +207,7 @@ fn take_member(
     let name = FileName::parse(&file);
     let no_file = match (&member.kind, &name) {
         (Kind::File, _) => None,
-        (Kind::Directory, FileName::Segment(_)) => Some("directory"),
+        (Kind::Directory, FileName::Segment(_)) => Some(NotWal::DIRECTORY),
         (Kind::Directory, _) => return Ok(visit(Item::Directory(member.path))),
         (_, FileName::Segment(_) | FileName::History(_)) => Some("pipe or device"),
         (_, FileName::Other) => return Ok(ControlFlow::Continue(())),

@@ -138,12 +138,12 @@ pub(crate) fn keeping(directory: &Path, segment_bytes: u64) -> Keeping {
 
 /// The settings of a data directory that end a recovery before the end of its WAL (`recovery_target`, and
 /// those that begin so), as lines of postgresql.conf. Empty ones set nothing, nor does the timeline that
-/// a server follows without being told.
-pub fn recovery_targets(directory: &Path) -> Vec<String> {
+/// a server follows without being told, which `is_followed` knows.
+pub fn recovery_targets(directory: &Path, is_followed: impl Fn(&str) -> bool) -> Vec<String> {
     let conf = read_conf(directory);
     let ends = |(name, value): &(&String, &String)| match name.strip_prefix("recovery_target") {
         None | Some("_action" | "_inclusive") => false,
-        Some("_timeline") => !matches!(value.as_str(), "" | "latest"),
+        Some("_timeline") => !matches!(value.as_str(), "" | "latest") && !is_followed(value),
         Some(_) => !value.is_empty(),
     };
     let ends = conf.values.iter().filter(ends);
@@ -325,7 +325,7 @@ mod tests {
             fs::write(root.path().join("postgresql.conf"), "recovery_target_xid = '7'\n")
                 .expect("a file");
             fs::write(root.path().join("postgresql.auto.conf"), text).expect("a file");
-            recovery_targets(root.path()).join(", ")
+            recovery_targets(root.path(), |timeline| timeline == "4").join(", ")
         };
         assert_eq!(told(""), "recovery_target_xid = '7'");
         let ends =
@@ -338,6 +338,7 @@ mod tests {
             told(&format!("{no_end}\nrecovery_target_timeline = 3")),
             "recovery_target_timeline = '3'"
         );
+        assert_eq!(told(&format!("{no_end}\nrecovery_target_timeline = 4")), "");
     }
 
     #[test]

@@ -75,10 +75,17 @@ fn a_target_in_the_backups_own_settings_is_said() {
     let notes = |target: &str| {
         fs::write(base.path().join("postgresql.auto.conf"), target).expect("settings");
         let ran = restore(&[backup().join("archive")], base.path()).exits(0);
-        ran.stdout.contains("end a restore before the end of the WAL: recovery_target_xid = '800'")
+        let note = "end a restore before the end of the WAL: ";
+        let told = ran.stdout.split_once(note).and_then(|(_, told)| told.lines().next());
+        told.map(str::to_owned)
     };
-    assert!(notes("recovery_target_xid = 800"));
-    assert!(!notes("recovery_target_xid = ''"));
+    assert_eq!(notes("recovery_target_xid = 800").as_deref(), Some("recovery_target_xid = '800'."));
+    assert_eq!(notes("recovery_target_xid = ''"), None);
+    let other = notes("recovery_target_timeline = 2");
+    assert_eq!(other.as_deref(), Some("recovery_target_timeline = '2'."));
+    // That of the archive.
+    assert_eq!(notes("recovery_target_timeline = 1"), None);
+    assert_eq!(notes("recovery_target_timeline = current"), None);
 }
 
 #[test]
@@ -565,6 +572,28 @@ fn wal_in_the_backup_itself_is_spoken_of() {
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
     let ran = restore(&segments(8, 10), folder.path()).exits(0);
     assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
+}
+
+/// A backup of a standby, taken soon after a switchover, has the newest timeline's first segment before the
+/// archive has it. A server takes that rather than the older timeline's, which the archive has.
+#[test]
+fn wal_in_the_backup_is_taken_where_it_is_of_a_newer_timeline() {
+    let archive = tempfile::tempdir().expect("a folder");
+    for segment in segments(8, 9) {
+        let name = segment.file_name().expect("a name");
+        fs::copy(&segment, archive.path().join(name)).expect("a copy");
+    }
+    let history = archive.path().join("00000002.history");
+    fs::write(history, "1\t0/900028\tno recovery target specified\n").expect("a history");
+    let folder = copied_base();
+    let own = folder.path().join("pg_wal");
+    fs::create_dir(&own).expect("a folder");
+    for name in ["000000010000000000000008", "000000010000000000000009", "000000020000000000000009"]
+    {
+        fs::write(own.join(name), "").expect("a segment");
+    }
+    let said = restore(&[archive.path().to_owned()], folder.path()).stdout;
+    assert!(said.contains("own pg_wal has 000000020000000000000009, which"), "{said}");
 }
 
 #[test]

@@ -30,6 +30,21 @@ fn directories_of_any_depth_are_none_of_its_business() {
     assert_eq!(ran.json()["input"]["segments"], 3);
 }
 
+/// Synology's file systems have a directory `@eaDir` beside files, with one in it for each of them.
+#[test]
+fn a_directory_is_called_like_the_segment_beside_it() {
+    let beside = |segments: &[(String, Vec<u8>)]| {
+        let directory = archive(segments);
+        for name in &NAMES[..3] {
+            fs::create_dir_all(directory.path().join("@eaDir").join(name)).expect("directories");
+        }
+        directory
+    };
+    is_green("beside all", beside(&three()).path());
+    let without = beside(&[three().remove(0), three().remove(2)]);
+    is_red("in place of one", without.path(), "not_wal", NAMES[1]);
+}
+
 /// Where there is nothing else, that is the reason.
 #[test]
 fn directories_that_are_too_deep_are_told_where_no_segment_is_found() {

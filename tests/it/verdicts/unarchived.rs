@@ -279,6 +279,28 @@ fn a_segment_of_zeros_behind_the_end_of_a_left_timeline_is_noted() {
     check(&["--as", "archive"], directory).exits(4);
 }
 
+/// Asked for such a timeline, a server gets its history, and reads what there is of the older one. So do 12
+/// and 15.
+#[test]
+fn a_timeline_that_left_nothing_but_its_history_is_followed_where_it_is_asked_for() {
+    let (directory, [early, late, later]) = places();
+    let directory = directory.path();
+    let third = promoted(&late, 1, 3);
+    store(&third, late.at(), directory);
+    history(directory, 2, &[(1, early.at())]);
+    history(directory, 3, &[(1, early.at()), (2, late.at())]);
+    let from = format!("0/{:X}", FIRST * SEGMENT + 40);
+    let asked =
+        |timeline| check(&["--as", "archive", "--from", &from, "--timeline", timeline], directory);
+    let mut all = later;
+    write(&mut all, 100);
+    let said = super::restore(&asked("2").exits(0));
+    assert!(said.starts_with(&to_the_end(&all)) && !is_short(&said), "{said}");
+    assert!(
+        asked("4").exits(3).stderr.contains("no segment of timeline 4; there is timeline 1, 3")
+    );
+}
+
 /// To find the newest timeline, a server looks whether there are histories, and reads that one's alone.
 #[test]
 fn a_broken_history_before_a_newer_one_without_segments_does_not_end_a_restore() {

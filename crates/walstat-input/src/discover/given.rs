@@ -118,7 +118,7 @@ impl Found {
         let (before, segments_before) = (self.count(), self.count_segments());
         let name = file_name(path);
         if is_segments(&name) {
-            self.refuse(root, path, NotWal::NoFile("directory".into()));
+            self.refuse(root, path, NotWal::NoFile(NotWal::DIRECTORY.into()));
         }
         let added = self.add_directory(root, path, DEPTH_MAX);
         let new = added.map_err(|source| InputError::io(path, source))?;

@@ -1,4 +1,5 @@
-//! The latest timeline, which a server follows unless told otherwise, where there are no segments of it.
+//! The timeline that a server follows, the latest unless it is told otherwise, where there are no segments of
+//! it.
 
 use super::{Key, Plan};
 use crate::history::{self, Histories};
@@ -7,7 +8,7 @@ use crate::names::{FileName, Standing};
 use crate::placing::Placed;
 use crate::problem::{Problem, ProblemKind};
 use crate::segment::Segment;
-use crate::timeline::Lineage;
+use crate::timeline::{Lineage, latest_without_segments};
 use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::ordered::CollectOrdered;
 
@@ -127,6 +128,28 @@ pub(super) fn contradicting(present: &BTreeSet<u32>, histories: &Histories) -> V
     pairs.map(|(timeline, parent)| history::contradiction(timeline, parent)).collect()
 }
 
+/// The timeline that is `asked` for, or else the latest, by its history, where there is no segment of it.
+pub(super) fn without_segments(
+    present: &BTreeSet<u32>,
+    histories: &Histories,
+    asked: Option<u32>,
+) -> Option<Lineage> {
+    let Some(asked) = asked else { return latest_without_segments(present, histories) };
+    let ancestors = histories.ancestors(asked).filter(|_| !present.contains(&asked));
+    ancestors.map(|ancestors| Lineage::from_ancestors(asked, ancestors))
+}
+
+/// The timeline whose segments a server reads that is told to follow the one that is `asked` for: the newest
+/// of its history of which there are any.
+pub(super) fn read_for(
+    asked: u32,
+    present: &BTreeSet<u32>,
+    by_history: Option<&Lineage>,
+) -> Option<u32> {
+    let is_of_it = |it: &u32| *it == asked || by_history.is_some_and(|history| history.has(*it));
+    present.iter().rev().copied().find(is_of_it)
+}
+
 /// The lineage of the timeline that is followed: by its own history, or by that of the `latest`, where only
 /// that one can be read.
 pub(super) fn lineage_of(
@@ -140,11 +163,16 @@ pub(super) fn lineage_of(
 }
 
 impl Plan {
-    /// The timeline whose history a server reads: the one that is followed, or the latest, where that goes on
-    /// from it.
-    pub fn history_read(&self) -> u32 {
+    /// The lineage that a server follows: of the timeline that is followed here, or of the latest, where that
+    /// goes on from it.
+    pub fn lineage_read(&self) -> &Lineage {
         let latest = self.latest.as_ref().filter(|latest| latest.has(self.timeline));
-        latest.map_or(self.timeline, Lineage::timeline)
+        latest.unwrap_or(&self.lineage)
+    }
+
+    /// The timeline whose history a server reads.
+    pub fn history_read(&self) -> u32 {
+        self.lineage_read().timeline()
     }
 
     /// What the histories say that a server may read, where something else was taken in their place.
@@ -191,7 +219,7 @@ impl Plan {
     }
 
     /// Notes about histories of timelines newer than all segments: the latest timeline is one of them.
-    pub(super) fn without_segments(
+    pub(super) fn histories_alone(
         &self,
         present: &BTreeSet<u32>,
         histories: &Histories,
