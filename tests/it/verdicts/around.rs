@@ -1,10 +1,11 @@
 //! What lies around the segments: directories, links, histories, backups; and a system that lets too few
 //! files be open.
 
+use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1};
 use super::timelines::timelines;
 use super::{
-    NAMES, archive, check, gzip, is_green, is_noted, is_of_no_use, is_red, put, segment, three,
-    told,
+    NAMES, archive, check, gzip, is_green, is_noted, is_of_no_use, is_red, put, restore, segment,
+    three, told,
 };
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::wal::plain;
@@ -43,6 +44,31 @@ fn a_directory_is_called_like_the_segment_beside_it() {
     is_green("beside all", beside(&three()).path());
     let without = beside(&[three().remove(0), three().remove(2)]);
     is_red("in place of one", without.path(), "not_wal", NAMES[1]);
+}
+
+/// A server keeps the history of its last backup in its `pg_wal`, also when all WAL of that timeline is gone.
+/// Of an archive it would say that its backup cannot be restored any more.
+#[test]
+fn a_server_that_was_promoted_since_its_last_backup_is_sound() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let first = timeline_1(2, true);
+    let second = promoted(&first, 1, 2);
+    store(&second, first.at().next_multiple_of(SEGMENT), directory);
+    history(directory, 2, &[(1, first.at())]);
+    let backup = format!("00000001{FIRST:016X}.00000028.backup");
+    let text = format!(
+        "START WAL LOCATION: 0/{start:X} (file 00000001{FIRST:016X})\nSTOP WAL LOCATION: 0/{stop:X} (file \
+         00000001{FIRST:016X})\nCHECKPOINT LOCATION: 0/{start:X}\nBACKUP METHOD: streamed\nBACKUP FROM: \
+         primary\nSTART TIME: 2026-11-30 15:00:00 UTC\nLABEL: nightly\nSTART TIMELINE: 1\nSTOP TIME: \
+         2026-11-30 15:00:01 UTC\nSTOP TIMELINE: 1\n",
+        start = FIRST * SEGMENT + 40,
+        stop = FIRST * SEGMENT + 400,
+    );
+    put(directory, &backup, text.as_bytes());
+    assert!(restore(&check(&[], directory).exits(1)).contains("the only one, begins before it"));
+    fs::create_dir(directory.join("archive_status")).expect("a directory");
+    check(&[], directory).exits(0);
 }
 
 /// Where there is nothing else, that is the reason.

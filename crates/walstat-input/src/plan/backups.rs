@@ -4,6 +4,7 @@ use super::Plan;
 use crate::input_kind::InputKind;
 use crate::names::backup_start;
 use crate::problem::{Problem, ProblemKind, none_of};
+use crate::segment::Segment;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
@@ -24,14 +25,16 @@ impl Plan {
                 let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
                 self.files.range(range).map(|((_, number), files)| (*number, files))
             };
-            let is_servers = of_timeline().flat_map(|(_, files)| files);
-            if is_servers.clone().any(|file| file.taken_for == InputKind::PgWal) {
+            if of_timeline().any(|(_, files)| has_servers(files)) {
                 continue;
             }
             let (first, last) = (of_timeline().next(), of_timeline().next_back());
             match (first, last) {
                 (Some((first, _)), _) if number < first => self.removed_backups.push(other.clone()),
                 (_, Some((last, _))) if number <= last => self.has_begun_backup = true,
+                // A server keeps the history of its last backup longer than the WAL of the timeline.
+                (None, None)
+                    if self.files.first_key_value().is_some_and(|(_, it)| has_servers(it)) => {}
                 // Of all of its timeline nothing is left, and a newer one goes on.
                 (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
                     self.removed_backups.push(other.clone());
@@ -49,6 +52,11 @@ impl Plan {
         }
         self.notes.extend(self.removed_backups.iter().map(|file| removed_backup(file)));
     }
+}
+
+/// Whether a file of a segment lies in a server's own directory, which is no archive of its backups.
+fn has_servers(files: &[Segment]) -> bool {
+    files.iter().any(|file| file.taken_for == InputKind::PgWal)
 }
 
 /// The note of a base backup that was removed with its WAL.
