@@ -188,6 +188,15 @@ pub fn file_name(path: &Path) -> String {
 /// Suffixes of a tar, in lower case; `.tar` may have another one after it.
 const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
 
+/// The first of these files, and how many more there are.
+pub(crate) fn first_of(files: &[String]) -> Option<String> {
+    match files {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
+    }
+}
+
 /// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
 pub(crate) fn is_called_like_a_tar(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

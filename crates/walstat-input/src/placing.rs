@@ -5,14 +5,14 @@ use super::discover::Found;
 use super::error::InputError;
 use super::input_kind::InputKind;
 use super::names::{
-    SegmentFile, Standing, compression_suffix, file_name, is_called_like_a_tar,
+    SegmentFile, Standing, compression_suffix, file_name, first_of, is_called_like_a_tar,
     lies_beside_segments,
 };
 use super::neighbours::{self, Lost};
 use super::piece::{Identity, Piece, identity};
 use super::probe::{FirstPage, NotWal};
 use super::problem::{Fetched, Problem, ProblemKind};
-use super::reach::Reach;
+use super::reach::{self, Reach, in_its_directory};
 use super::repository::{Repositories, stanzas_without_list};
 use super::salvage::{self, Salvaged};
 use super::segment::Segment;
@@ -91,16 +91,13 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
                 let files = placed.files.entry(key).or_insert_with(|| Vec::with_capacity(1));
                 files.push(segment);
             }
-            Err(problem) => refused.push((piece, problem)),
+            Err(problem) => refused.push((index, problem)),
         }
     }
-    // Of partial results two may have looked at a file.
-    let mut told = BTreeSet::new();
-    for (piece, problem) in refused {
-        if told.insert((piece.path(), problem.kind)) {
-            placed.refuse(piece, problem, found);
-        }
-    }
+    let unfinished = reach::unfinished(found, &places, &geometry);
+    placed.leave_out(&unfinished, found, &mut places);
+    refused.retain(|(index, _)| !unfinished.contains(index));
+    placed.refuse_all(refused, found);
     placed.compare(found, &places);
     for files in placed.files.values_mut() {
         lay_copies_aside(files);
@@ -302,6 +299,31 @@ impl Placed {
         }
     }
 
+    /// Leaves out what is being copied into the archive, or was left by a copy.
+    fn leave_out(
+        &mut self,
+        unfinished: &BTreeSet<usize>,
+        found: &Found,
+        places: &mut [Option<Key>],
+    ) {
+        if unfinished.is_empty() {
+            return;
+        }
+        for files in self.files.values_mut() {
+            files.retain(|file| !unfinished.contains(&file.piece));
+        }
+        self.files.retain(|_, files| !files.is_empty());
+        let mut names = Vec::with_capacity(unfinished.len());
+        for &index in unfinished {
+            places.get_mut(index).into_iter().for_each(|place| *place = None);
+            let Some(piece) = found.pieces.get(index) else { continue };
+            names.push(in_its_directory(piece.path()));
+            self.others.push(piece.file());
+        }
+        let note = "not read: a copy under way, or left by one, where no restore_command looks";
+        self.notes.extend(first_of(&names).map(|files| format!("{files}: {note}")));
+    }
+
     /// Holds how files are stored, and where, against each other. `places`: which segment each piece is.
     fn compare(&mut self, found: &Found, places: &[Option<Key>]) {
         let geometry = &self.geometry.clone();
@@ -335,7 +357,19 @@ impl Placed {
         }
     }
 
-    /// Reports a piece that is no segment of this WAL.
+    /// Reports pieces, by their indexes, that are no segments of this WAL.
+    fn refuse_all(&mut self, refused: Vec<(usize, Problem)>, found: &Found) {
+        // Of partial results two may have looked at a file.
+        let mut told = BTreeSet::new();
+        for (index, problem) in refused {
+            let Some(piece) = found.pieces.get(index) else { continue };
+            if told.insert((piece.path(), problem.kind)) {
+                self.refuse(piece, problem, found);
+            }
+        }
+    }
+
+    /// The same of one of them.
     fn refuse(&mut self, piece: &Piece, problem: Problem, found: &Found) {
         let reason = piece.probe.first_page.as_ref().err();
         let may_be_beside = reason.is_some_and(NotWal::may_be_beside_a_segment);

@@ -221,6 +221,43 @@ impl<'f> Reach<'f> {
     }
 }
 
+/// Names of directories in which a file is copied before it is renamed into the archive, beside those of
+/// archivers.
+const STAGING: [&str; 4] = ["tmp", "temp", "part", "partial"];
+
+/// Copies that are under way, or were interrupted, in directories that no `restore_command` looks into: files
+/// that are too short, and whatever lies in a directory of such a name. They are none of the archive's.
+/// `places`: which segment each piece is.
+pub(super) fn unfinished(
+    found: &Found,
+    places: &[Option<Key>],
+    geometry: &Geometry,
+) -> BTreeSet<usize> {
+    let reach = Reach::of(found, places);
+    let is_staging = |directory: usize| {
+        let place = found.directories.place(directory);
+        place.is_some_and(|(_, path)| STAGING.contains(&&*file_name(path)))
+    };
+    let is_short = |piece: &Piece| {
+        // Of a compressed one it is not known.
+        piece.probe.raw_bytes.is_some_and(|bytes| bytes < u64::from(geometry.segment_bytes))
+    };
+    let is_on_disk =
+        |directory: usize| reach.whole_of(directory).is_some_and(|(_, tar)| tar.is_none());
+    // In a directory in which nothing is a segment yet as well.
+    let is_out_of_reach = |directory: usize| {
+        reach.instead.contains_key(&directory) || reach.instead_of(directory).is_some()
+    };
+    let is_unfinished = |piece: &Piece| {
+        is_asked_for(piece)
+            && (is_short(piece) || is_staging(piece.directory))
+            && is_out_of_reach(piece.directory)
+            && is_on_disk(piece.directory)
+    };
+    let pieces = found.pieces.iter().enumerate();
+    pieces.filter(|(_, piece)| is_unfinished(piece)).map(|(index, _)| index).collect_set()
+}
+
 /// The files that a server asks for, each with the segment that it is.
 fn asked_for<'f>(
     found: &'f Found,
@@ -240,7 +277,7 @@ fn history_problem((timeline, files): (u32, &BTreeSet<PathBuf>)) -> Problem {
 }
 
 /// A file with the directory it lies in.
-fn in_its_directory(path: &Path) -> String {
+pub(super) fn in_its_directory(path: &Path) -> String {
     let parent = path.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
     format!("{}/{}", parent.to_string_lossy(), file_name(path))
 }

@@ -155,3 +155,33 @@ fn a_history_in_a_folder_of_histories_is_noted() {
         is_noted("histories", directory.path(), "only hist/00000002.history");
     }
 }
+
+/// `archive_command` copies to another name, in a directory below the archive, and renames. Snapshots of an
+/// archive that are taken meanwhile have such files for ever.
+#[test]
+fn a_copy_under_way_in_a_directory_below_the_archive_is_none_of_it() {
+    let note = "not read: a copy under way";
+    let last = segment(2);
+    let with = |place: &str, bytes: &[u8]| {
+        let directory = archive(&placed(["", "", ""])[..2]);
+        put(directory.path(), &format!("{place}/{}", NAMES[2]), bytes);
+        directory
+    };
+    for place in ["tmp", "snapshots/friday", "#recycle"] {
+        for bytes in [&[], &last[..100], &last[..300_000]] {
+            is_noted(place, with(place, bytes).path(), note);
+        }
+        // The archive has it, too.
+        for bytes in [&[], &last[..300_000]] {
+            let directory = with(place, bytes);
+            put(directory.path(), NAMES[2], &last);
+            is_noted(place, directory.path(), note);
+        }
+    }
+    is_noted("whole, before it is renamed", with("tmp", &last).path(), note);
+    misses("whole, elsewhere", with("friday", &last).path(), &[2]);
+    // A hole, of which there is a piece.
+    let directory = archive(&[placed(["", "", ""]).remove(0), placed(["", "", ""]).remove(2)]);
+    put(directory.path(), &format!("tmp/{}", NAMES[1]), &segment(1)[..300_000]);
+    misses("a hole", directory.path(), &[1]);
+}

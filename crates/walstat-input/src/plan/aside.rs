@@ -3,10 +3,9 @@
 //! left out; newer than all others, it is all that there is of a segment with which the archive goes on.
 
 use super::Plan;
-use super::resembling::first_of;
 use crate::discover::Found;
 use crate::input_kind::InputKind;
-use crate::names::Standing;
+use crate::names::{Standing, first_of};
 use crate::neighbours::{missing, name_of};
 use crate::placing::{Key, Placed};
 use crate::segment::Segment;

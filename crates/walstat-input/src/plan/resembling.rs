@@ -3,6 +3,7 @@
 
 use super::Plan;
 use crate::input_kind::InputKind;
+use crate::names::first_of;
 use walstat_format::segment::{NAME_DIGITS, SegmentName};
 
 /// A name with fewer digits than that is no segment's that was cut: timeline and half of the number.
@@ -33,15 +34,6 @@ impl Plan {
         let newest = self.files.keys().map(|(_, number)| *number).max();
         let mut files = self.files.values().flatten();
         number > newest && files.all(|file| file.taken_for == InputKind::Archive)
-    }
-}
-
-/// The first of these files, and how many more there are.
-pub(super) fn first_of(files: &[String]) -> Option<String> {
-    match files {
-        [] => None,
-        [one] => Some(one.clone()),
-        [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
     }
 }
 
