@@ -500,6 +500,23 @@ fn without_its_history_a_timeline_in_one_page_of_the_older_one_is_not_blamed() {
     is_red("without its history", folder, "missing_history", "00000002.history");
 }
 
+/// Retention by age takes the history of a timeline before its first segment, which is archived when it is
+/// full and begins with what the older timeline wrote. A server that is restored then knows of no older one.
+#[test]
+fn the_first_segment_of_the_oldest_timeline_known_may_begin_with_any_older_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    let mut first = timeline_1(2, true);
+    first.add(&Rec::shutdown());
+    let second = promoted(&first, 1, 2);
+    store(&second, first.at(), folder);
+    is_green("without histories", folder);
+    let third = promoted(&second, 2, 3);
+    store(&third, second.at(), folder);
+    history(folder, 3, &[(2, second.at())]);
+    is_green("restored since", folder);
+}
+
 /// Nothing can be found there.
 #[test]
 fn where_the_first_segment_is_empty_and_the_one_before_lost_the_history_is_not_blamed() {

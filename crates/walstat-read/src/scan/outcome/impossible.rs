@@ -82,9 +82,10 @@ fn wrong_replacement(it: &Replacing, known: &[Problem]) -> Option<Problem> {
 /// `unexpected timeline ID in checkpoint record` (`checkTimeLineSwitch` and `xlog_redo` there). The timeline
 /// before is looked at where one begins, and nowhere else: there the history is held against it.
 fn wrong_timeline(lineage: &Lineage, lsn: Lsn, Switch { from, to }: Switch) -> Option<Problem> {
-    // Without a history, its first segment may begin with any older one.
-    let is_known = lineage.parent().is_some() || lineage.timeline() == 1;
     let expected = lineage.of_page(lsn);
+    // The first segment of one without a history may begin with any older one.
+    let first = lineage.spans().next().map(|(timeline, _)| timeline);
+    let is_known = expected == 1 || first != Some(expected);
     let is_possible = if is_known { to == expected } else { to <= expected };
     (!is_possible).then(|| {
         let expected = format!("a record of timeline {expected}");
