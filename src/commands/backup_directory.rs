@@ -6,9 +6,11 @@ use std::path::Path;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 use walstat_format::version::Version;
-use walstat_names::server_settings::{recovery_delay, recovery_targets};
+use walstat_names::server_settings::{recovery_commands, recovery_delay, recovery_targets};
+use walstat_read::input::history::{self, Histories};
 use walstat_read::input::plan::Plan;
 use walstat_read::input::segment::Segment;
+use walstat_read::input::timeline::Lineage;
 use walstat_report::restore::Backup;
 
 /// Notes on it.
@@ -16,6 +18,7 @@ pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<Strin
     let notes = [
         wal_directory(directory, plan.version()),
         early_end(directory, backup, plan),
+        commands(directory, plan.version()),
         late_end(directory, plan.version()),
         own_wal(directory, backup, plan),
     ];
@@ -83,21 +86,47 @@ fn early_end(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     })
 }
 
+/// The commands that a restored server runs, as a standby's backup has them. Before 12 `recovery.conf` would
+/// say so, which is not read.
+fn commands(directory: &Path, version: &Version) -> Option<String> {
+    let commands = recovery_commands(directory).join(", ");
+    (version.recovery.file != "recovery.conf" && !commands.is_empty()).then(|| {
+        format!(
+            "the backup's settings have a restored server run {commands}: pg_archivecleanup there removes \
+             WAL from the archive that other backups need; set it to '' before the start"
+        )
+    })
+}
+
 /// The segments that `pg_basebackup` has put into the backup itself: what `restore_command` does not bring, a
 /// server takes from there.
 fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     // A link may lead into another server's.
     let name = plan.version().wal_directory;
     let path = Some(directory.join(name)).filter(|path| !path.is_symlink())?;
-    let own = fs::read_dir(path).ok()?;
+    let own = fs::read_dir(&path).ok()?;
     let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
-    let taken = taken_from(names, backup, plan);
+    let lineage = lineage_in(&path, backup, plan);
+    let taken = taken_from(names, backup, plan, &lineage);
     let (first, last) = (taken.first()?, taken.last()?);
     let what = if first == last { first.to_string() } else { format!("{first} to {last}") };
     Some(format!(
         "the backup's own {name} has {what}, which a server takes from there: give that directory as a \
          further PATH, without --as archive, which would take it for one"
     ))
+}
+
+/// The lineage that a server follows. The history of the backup's timeline may be in its own directory alone.
+fn lineage_in(wal_directory: &Path, backup: &Backup, plan: &Plan) -> Lineage {
+    let lineage = plan.lineage_read();
+    let own = backup.label.map(|label| label.timeline).filter(|own| !lineage.has(*own));
+    let Some(own) = own else { return lineage.clone() };
+    let name = history::name_of(own);
+    let mut histories = Histories::default();
+    if let Ok(text) = fs::read(wal_directory.join(&name)) {
+        histories.add(own, Ok(text), &name);
+    }
+    Lineage::of(own, &histories)
 }
 
 /// Those of a backup's `own` segments that a server reads: of each number it looks for the newest timeline
@@ -107,6 +136,7 @@ fn taken_from(
     own: impl Iterator<Item = SegmentName>,
     backup: &Backup,
     plan: &Plan,
+    lineage: &Lineage,
 ) -> Vec<SegmentName> {
     let bytes = plan.geometry.segment_bytes;
     let own: BTreeMap<(u32, u64), SegmentName> =
@@ -116,7 +146,7 @@ fn taken_from(
     let is_fetched =
         |key| plan.files.get(&key).is_some_and(|files| files.iter().any(Segment::is_asked_for));
     let read = |number: u64| {
-        let begun = plan.lineage_read().spans().rev();
+        let begun = lineage.spans().rev();
         let begun = begun.filter(|(_, span)| span.start.0 / u64::from(bytes) <= number);
         let mut keys = begun.map(|(timeline, _)| (timeline, number));
         let key = keys.find(|key| is_fetched(*key) || own.contains_key(key))?;

@@ -330,7 +330,7 @@ fn a_standby_ends_in_old_content_from_the_middle_of_a_page_on() {
     put(directory.path(), "00000001000000000000000A", &old);
     let ends = whole.observer.0.iter().filter(|end| (begin..begin + 0x10_0000).contains(*end));
     let (mut cut, mut damaged) = (0, 0);
-    for end in ends.step_by(7) {
+    for end in ends.step_by(53) {
         let at = (end - begin) as usize;
         let file = [&last[..at], &old[at..]].concat();
         put(directory.path(), "000000010000000000000009", &file);

@@ -146,8 +146,23 @@ pub fn recovery_targets(directory: &Path, is_followed: impl Fn(&str) -> bool) ->
         Some("_timeline") => !matches!(value.as_str(), "" | "latest") && !is_followed(value),
         Some(_) => !value.is_empty(),
     };
-    let ends = conf.values.iter().filter(ends);
-    ends.map(|(name, value)| format!("{name} = '{}'", value.replace('\'', "''"))).collect()
+    conf.values.iter().filter(ends).map(line).collect()
+}
+
+/// A setting as a line of postgresql.conf.
+fn line((name, value): (&String, &String)) -> String {
+    format!("{name} = '{}'", value.replace('\'', "''"))
+}
+
+/// The settings of a data directory with commands that a server runs in recovery, beside the one that fetches
+/// WAL, as lines of postgresql.conf.
+pub fn recovery_commands(directory: &Path) -> Vec<String> {
+    let conf = read_conf(directory);
+    let is_command = |(name, value): &(&String, &String)| {
+        matches!(name.as_str(), "archive_cleanup_command" | "recovery_end_command")
+            && !value.is_empty()
+    };
+    conf.values.iter().filter(is_command).map(line).collect()
 }
 
 /// What a data directory has for `recovery_min_apply_delay`, if that is anything.

@@ -592,8 +592,16 @@ fn wal_in_the_backup_is_taken_where_it_is_of_a_newer_timeline() {
     {
         fs::write(own.join(name), "").expect("a segment");
     }
-    let said = restore(&[archive.path().to_owned()], folder.path()).stdout;
-    assert!(said.contains("own pg_wal has 000000020000000000000009, which"), "{said}");
+    let said = || restore(&[archive.path().to_owned()], folder.path()).stdout;
+    assert!(said().contains("own pg_wal has 000000020000000000000009, which"), "{}", said());
+    // The backup's timeline may be one of which the archive has nothing yet.
+    let label = folder.path().join("backup_label");
+    let text = fs::read_to_string(&label).expect("a label").replace("TIMELINE: 1", "TIMELINE: 3");
+    let text = text.replace("file 000000010000000000000008", "file 000000030000000000000008");
+    fs::write(&label, text).expect("a label");
+    fs::write(own.join("00000003.history"), "1\t0/7F0000\tx\n").expect("a history");
+    fs::write(own.join("000000030000000000000008"), "").expect("a segment");
+    assert!(said().contains("own pg_wal has 000000030000000000000008, which"), "{}", said());
 }
 
 #[test]
@@ -939,6 +947,11 @@ fn what_keeps_a_restored_server_from_opening_is_noted() {
     fs::write(&conf, "recovery_min_apply_delay = '0ms'\n").expect("settings");
     let ran = restore(&[backup().join("archive")], folder.path()).exits(0);
     assert!(!ran.stdout.contains("hold each commit back"), "{}", ran.stdout);
+    fs::write(&conf, "archive_cleanup_command = 'pg_archivecleanup /a %r'\n").expect("settings");
+    noted("run archive_cleanup_command = 'pg_archivecleanup /a %r': pg_archivecleanup there");
+    fs::write(&conf, "archive_cleanup_command = ''\n").expect("settings");
+    let ran = restore(&[backup().join("archive")], folder.path()).exits(0);
+    assert!(!ran.stdout.contains("archive_cleanup"), "{}", ran.stdout);
     fs::write(folder.path().join("standby.signal"), "").expect("a file");
     noted("standby.signal is in the backup");
 }

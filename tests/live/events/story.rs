@@ -47,6 +47,12 @@ fn the_paper_leads_back_to_the_table() {
         &home,
         &format!("pg_basebackup {connection} -c fast -X none {places} -D backup 2>/dev/null"),
     );
+    // As the backup of a standby has it.
+    shell(
+        &home,
+        "touch backup/standby.signal
+         echo \"recovery_end_command = 'touch ../ended'\" >> backup/postgresql.auto.conf",
+    );
     let files_of_backup = "find place_of_backup -type f -exec md5sum {} + | sort";
     let backup_before = shell(&home, files_of_backup);
     in_shop(&cluster, "INSERT INTO orders VALUES (1235)");
@@ -95,6 +101,9 @@ fn the_paper_leads_back_to_the_table() {
     // What is missing is back, and what came since is as it was.
     let items = "SELECT count(*), max(id), sum((note = 'new')::int) FROM items";
     assert_eq!(in_shop(&cluster, items), "2001|2001|2");
+    assert!(!home.join("ended").exists(), "a command of the backup's settings was run");
+    // It starts again.
+    shell(&home, &format!("{programs}/pg_ctl -D {here}/recovered -l log -w -m fast restart"));
     shell(&home, &format!("{programs}/pg_ctl -D {here}/recovered -m immediate stop"));
     cluster.stop();
 }
