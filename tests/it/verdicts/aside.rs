@@ -74,7 +74,8 @@ fn so_is_each_segment_of_an_archive_that_has_no_other_files() {
 
 #[test]
 fn a_copy_that_was_interrupted_is_not_counted_and_no_problem() {
-    for suffix in [".tmp", ".part"] {
+    let of_tools = [".6Ab2C3d4", ".8f3c2a1b.partial", "_.gstmp", ".filepart", ".TMP", ".tmp.gz"];
+    for suffix in [".tmp", ".part", ".tmp.1234", ".12345"].into_iter().chain(of_tools) {
         let directory = suffixed(["", "", suffix]);
         is_green(suffix, directory.path());
         let ran = check(&[], directory.path());

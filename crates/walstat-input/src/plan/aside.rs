@@ -1,19 +1,17 @@
 //! Files under names that no `restore_command` asks for (`.bak`, a date). Between others such a file stands
 //! in for its segment, and is told as one that is missing. At either end it is no WAL of the archive and is
-//! left out; newer than all others, it is all that there is of a segment with which the archive goes on.
+//! left out; newer than all others, it is all that there is of a segment with which the archive goes on,
+//! unless it may be a copy under way, which its tool names so before it renames it.
 
 use super::Plan;
 use crate::discover::Found;
 use crate::input_kind::InputKind;
-use crate::names::{Standing, first_of};
+use crate::names::{Standing, first_of, is_laid_aside};
 use crate::neighbours::{missing, name_of};
 use crate::placing::{Key, Placed};
 use crate::segment::Segment;
 use crate::timeline::Lineage;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Suffixes of copies that are not finished, or were interrupted.
-const BEING_WRITTEN: [&str; 2] = ["tmp", "part"];
 
 /// Segments of which there are only such files.
 #[derive(Debug, Default)]
@@ -74,8 +72,8 @@ impl Aside {
         };
         let mut passed_over = Vec::new();
         for (key, file) in &self.files {
-            let is_being_written = !self.is_all && is_being_written(&file.file());
-            if !goes_on(*key) || is_being_written || file.taken_for == InputKind::PgWal {
+            let is_under_way = !self.is_all && !is_laid_aside(&file.file());
+            if !goes_on(*key) || is_under_way || file.taken_for == InputKind::PgWal {
                 passed_over.push(file.file());
                 continue;
             }
@@ -92,8 +90,4 @@ impl Aside {
 /// Whether a file is one of the archive, or given without a name that says what it is.
 fn promises(file: &Segment) -> bool {
     !file.named || file.claims_whole_segment()
-}
-
-fn is_being_written(file: &str) -> bool {
-    file.rsplit_once('.').is_some_and(|(_, suffix)| BEING_WRITTEN.contains(&suffix))
 }
