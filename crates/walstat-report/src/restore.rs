@@ -15,7 +15,7 @@ use super::build::rfc3339;
 use super::model::checked::{Check, CheckKind, Unit, Verdict};
 use super::model::finding::Severity;
 pub(crate) use astray::{Ahead, ahead, ends_inconsistent};
-use astray::{astray, leads_astray};
+use astray::{astray, by_older_file, leads_astray};
 pub use backup::Backup;
 pub(crate) use beginning::can_begin;
 pub(crate) use search::{Unsearched, findable, latest, timeline_setting, unsearched};
@@ -273,7 +273,8 @@ fn opens(backup: &Backup, wal: &Wal<'_>, reached: &Reached<'_>) -> Result<(), St
 fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let reached = reached(backup, wal);
     let Reached { stop, time, broken, .. } = reached;
-    let consistent = consistent(backup, wal, stop)?;
+    let instead = || broken.and_then(|problem| by_older_file(problem, wal)).unwrap_or_default();
+    let consistent = consistent(backup, wal, stop).map_err(|why| format!("{why}{}", instead()))?;
     if let Some(why) = ends_inconsistent(backup, wal, &reached) {
         return Err(why);
     }

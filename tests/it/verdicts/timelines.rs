@@ -1,7 +1,7 @@
 //! Two timelines: the file that is wrong is blamed, and not the history that is right.
 
 use super::recovered::{SEGMENT, history, promoted, store, timeline_1, write};
-use super::{archive, check, in_tar, is_green, is_red, put, segment, three, told};
+use super::{archive, check, gzip, in_tar, is_green, is_red, put, restore, segment, three, told};
 use crate::common::builder::Wal;
 use crate::common::record::Rec;
 use crate::support::fixtures::fixtures;
@@ -256,6 +256,47 @@ fn where_a_server_goes_astray_is_said() {
     let said = "a server takes 000000010000000000000008 in its place and goes on with timeline 1, to \
                 0/00900000 at most";
     assert!(checks.contains(said), "{checks} {}", ran.stderr);
+}
+
+/// So it does where the backup begins in that segment, and is not consistent where it breaks.
+#[test]
+fn where_a_server_goes_astray_before_the_backup_is_consistent_is_said() {
+    let mut first = timeline_1(1, true);
+    let start = first.next();
+    let mut checkpoint = Rec::shutdown();
+    checkpoint.main[..8].copy_from_slice(&start.0.to_le_bytes());
+    checkpoint.main[24] = 10;
+    first.add(&checkpoint);
+    write(&mut first, 30);
+    let stop = first.next();
+    let second = promoted(&first, 1, 2);
+    let mut old = first.clone();
+    write(&mut old, 150);
+    old.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&old, 0, folder);
+    store(&second, first.at(), folder);
+    history(folder, 2, &[(1, first.at())]);
+    let [older, newer] = [1, 2].map(|it| format!("{it:08X}{:016X}", first.at() / SEGMENT));
+    let bytes = fs::read(folder.join(&newer)).expect("a segment");
+    fs::remove_file(folder.join(&newer)).expect("removed");
+    let packed = gzip(&bytes[..350_000]);
+    put(folder, &format!("{newer}.gz"), &packed[..packed.len() - 20]);
+    let label = format!(
+        "START WAL LOCATION: {start} (file {older})\nSTOP WAL LOCATION: {stop} (file {older})\nCHECKPOINT \
+         LOCATION: {start}\nBACKUP METHOD: streamed\nBACKUP FROM: primary\nSTART TIME: 2026-11-30 15:00:00 \
+         UTC\nLABEL: nightly\nSTART TIMELINE: 1\nSTOP TIME: 2026-11-30 15:00:01 UTC\nSTOP TIMELINE: 1\n"
+    );
+    let file = format!("{older}.{:08X}.backup", start.0 % SEGMENT);
+    put(folder, &file, label.as_bytes());
+    let path = folder.join(&file).display().to_string();
+    let said = restore(&check(&["--as", "archive", "--backup-label", &path], folder));
+    let instead = format!("only; a server takes {older} in its place and goes on with timeline 1");
+    assert!(
+        said.starts_with("not restorable: consistent from") && said.contains(&instead),
+        "{said}"
+    );
 }
 
 #[test]
@@ -515,6 +556,39 @@ fn the_first_segment_of_the_oldest_timeline_known_may_begin_with_any_older_one()
     store(&third, second.at(), folder);
     history(folder, 3, &[(2, second.at())]);
     is_green("restored since", folder);
+}
+
+/// A server archives the `.partial` when it is promoted, after what the old primary had archived by then. Of
+/// that, retention by age takes the oldest first.
+#[test]
+fn a_partial_that_outlives_older_segments_of_its_timeline_is_none_of_it() {
+    let first = timeline_1(2, true);
+    let fork = first.at() / SEGMENT;
+    let second = promoted(&first, 1, 2);
+    let mut old = first.clone();
+    write(&mut old, 400);
+    old.switch();
+    let name = |number: u64| format!("00000001{number:016X}");
+    for left in [fork + 1, fork + 2] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path();
+        store(&old, fork * SEGMENT, folder);
+        store(&second, first.at(), folder);
+        history(folder, 2, &[(1, first.at())]);
+        is_green("as it is", folder);
+        let partial = folder.join(format!("{}.partial", name(fork)));
+        fs::rename(folder.join(name(fork)), partial).expect("renamed");
+        for number in fork + 1..left {
+            fs::remove_file(folder.join(name(number))).expect("removed");
+        }
+        is_green("the oldest ones are gone", folder);
+        // Not behind others of its timeline.
+        store(&old, (fork - 1) * SEGMENT, folder);
+        for number in fork..left {
+            fs::remove_file(folder.join(name(number))).expect("removed");
+        }
+        is_red("a hole", folder, "missing_segment", &name(fork));
+    }
 }
 
 /// Nothing can be found there.

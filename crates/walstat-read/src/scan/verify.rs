@@ -220,18 +220,25 @@ fn is_hole(problem: &Problem) -> bool {
 }
 
 /// The nearest segment before `number` in this history, and those before it in which the record begins that
-/// goes through it.
+/// goes through it. A `.partial` of which a newer timeline has the whole segment is none of them, where
+/// nothing is before it: a server archives it last, so that it outlives the segments of its timeline.
 fn before(plan: &Plan, lineage: &Lineage, number: u64) -> Vec<Segment> {
     let bytes = u64::from(plan.geometry.segment_bytes);
     let adjacent = Around { plan, lineage }.before(number);
+    let is_left_over =
+        |segment: &Segment| plan.is_replaced_partial(&(segment.timeline, segment.number));
     let nearest = lineage.spans().rev().find_map(|(timeline, span)| {
         // The segment in which a newer timeline begins is that one's.
         let end = (span.end.0 / bytes).min(number);
         let from = (span.start.0 / bytes).min(end);
-        let mut own = plan.files.range((timeline, from)..(timeline, end));
-        own.next_back().and_then(|(_, files)| files.first()).cloned()
+        let own = plan.files.range((timeline, from)..(timeline, end)).rev();
+        own.filter_map(|(_, files)| files.first()).find(|file| !is_left_over(file)).cloned()
     });
-    if adjacent.is_empty() { nearest.into_iter().collect() } else { adjacent }
+    match nearest {
+        None if adjacent.iter().all(is_left_over) => Vec::new(),
+        nearest if adjacent.is_empty() => nearest.into_iter().collect(),
+        _ => adjacent,
+    }
 }
 
 /// The file that is read for a segment.

@@ -86,6 +86,12 @@ fn followed(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     }
 }
 
+/// What a server does where something is wrong with a segment, if it takes an older timeline's.
+fn instead_of(segment: &str, wal: &Wal<'_>) -> Option<String> {
+    let is_its = |problem: &&Problem| problem.segment.starts_with(segment);
+    by_older_file(wal.problems.iter().find(is_its)?, wal)
+}
+
 /// The segment of the backup's start is there, and the WAL reaches it.
 fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let start = backup.start;
@@ -104,8 +110,7 @@ fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(_) => {
             let name = wal.plan.segment_name(start);
-            let problem = wal.problems.iter().find(|problem| problem.segment == name);
-            let instead = problem.and_then(|problem| by_older_file(problem, wal));
+            let instead = instead_of(&name, wal);
             let on = instead
                 .as_ref()
                 .map_or(String::new(), |_| format!(" on timeline {}", wal.plan.timeline));
@@ -200,8 +205,9 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         } else {
             format!(" (timeline {}; read: {})", label.timeline, wal.plan.timeline)
         };
+        let instead = instead_of(&wal.plan.segment_name(lsn), wal).unwrap_or_default();
         return Err(format!(
-            "not restorable: no checkpoint record at {lsn}, where the backup's label has one{other}"
+            "not restorable: no checkpoint record at {lsn}, where the backup's label has one{other}{instead}"
         ));
     };
     if found.timeline != label.timeline {
