@@ -7,9 +7,11 @@ use crate::args::name_sources::NameArgs;
 use crate::args::round::RoundArgs;
 use crate::args::show::ShowArgs;
 use crate::args::source::{FilterArgs, SourceArgs};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use walstat_format::lsn::Lsn;
+use walstat_read::input::label;
 
 /// Arguments of `walstat check`.
 #[derive(Debug, Args)]
@@ -57,7 +59,7 @@ pub struct RestoreArgs {
     pub from: Option<Lsn>,
     /// Require that this backup can be restored to the end of the WAL: its backup_label, its .backup file in
     /// the archive, or the directory or tar of the backup
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().map(label::within))]
     pub backup_label: Option<PathBuf>,
 }
 

@@ -5,6 +5,7 @@
 mod contradiction;
 mod data_files;
 mod in_tar;
+mod within;
 
 use super::control::{self, Control, ControlError};
 use super::history_text::Scanned;
@@ -22,6 +23,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
+pub use within::within;
 
 /// More than any label has: its free text has at most 1 kB.
 pub(super) const MAX_BYTES: u64 = 64 << 10;
@@ -53,7 +55,7 @@ pub enum LabelError {
     #[error("encrypted ({0}), expected a backup_label or .backup file")]
     Encrypted(&'static str),
     /// A directory without a label.
-    #[error("no backup_label in this directory, expected that of a plain backup")]
+    #[error("no backup_label in this directory, expected that of a backup, or its base.tar")]
     NoFile,
     /// A tar of something else.
     #[error("no backup_label in this tar, expected that of a base backup")]

@@ -604,6 +604,34 @@ fn wal_in_the_backup_is_taken_where_it_is_of_a_newer_timeline() {
     assert!(said().contains("own pg_wal has 000000030000000000000008, which"), "{}", said());
 }
 
+/// pgBackRest, Barman and `pg_basebackup -Ft` make a directory with the data directory in it, or a tar of that.
+#[test]
+fn the_directory_of_a_backup_is_as_its_tool_makes_it() {
+    let text = fs::read(label()).expect("the label");
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o600);
+    tar.append_data(&mut header, "backup_label", &text[..]).expect("a tar");
+    let control = fs::read(backup().join("base/global/pg_control")).expect("pg_control");
+    header.set_size(control.len() as u64);
+    tar.append_data(&mut header, "global/pg_control", &control[..]).expect("a tar");
+    let tar = tar.into_inner().expect("a tar");
+    let packed = zstd::encode_all(&text[..], 1).expect("zstd");
+    for (file, bytes) in
+        [("pg_data/backup_label.zst", &packed), ("data/backup_label", &text), ("base.tar", &tar)]
+    {
+        let made = tempfile::tempdir().expect("a folder");
+        let path = made.path().join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(&path, bytes).expect("a file");
+        restore(&[backup().join("archive")], made.path()).exits(0);
+    }
+    let none = tempfile::tempdir().expect("a folder");
+    let ran = restore(&[backup().join("archive")], none.path()).exits(3);
+    assert!(ran.stderr.contains("no backup_label in this directory"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_label_that_a_server_refuses_is_refused() {
     let text = fs::read_to_string(label()).expect("the label");

@@ -287,6 +287,22 @@ fn a_name_of_pgbackrest_among_others_is_not_asked_for() {
     }
 }
 
+/// Segments are packed in place, by a job: what is there of one, beside the file that it is packed from, is
+/// no damage, nor when the job was interrupted. Without that file it is.
+#[test]
+fn what_is_packed_so_far_of_a_segment_beside_it_is_a_note() {
+    let packed = gzip(&segment(1));
+    for bytes in [0, packed.len() / 3, packed.len() - 100] {
+        let mut files = three();
+        let name = format!("{}.gz", NAMES[1]);
+        files.push((name.clone(), packed[..bytes].to_vec()));
+        let directory = archive(&files);
+        is_noted("beside it", directory.path(), "ends in its middle, as while it is being packed");
+        fs::remove_file(directory.path().join(NAMES[1])).expect("removed");
+        assert_eq!(check(&["--as", "archive"], directory.path()).code, Some(4), "{bytes} alone");
+    }
+}
+
 /// Nobody fetches them under these names: they are copies laid aside, as `.bak` is.
 #[test]
 fn a_segment_under_a_suffix_that_says_something_else_is_not_asked_for() {

@@ -1,7 +1,9 @@
 //! Two timelines: the file that is wrong is blamed, and not the history that is right.
 
 use super::recovered::{SEGMENT, history, promoted, store, timeline_1, write};
-use super::{archive, check, gzip, in_tar, is_green, is_red, put, restore, segment, three, told};
+use super::{
+    archive, check, gzip, in_tar, is_green, is_noted, is_red, put, restore, segment, three, told,
+};
 use crate::common::builder::Wal;
 use crate::common::record::Rec;
 use crate::support::fixtures::fixtures;
@@ -589,6 +591,36 @@ fn a_partial_that_outlives_older_segments_of_its_timeline_is_none_of_it() {
         }
         is_red("a hole", folder, "missing_segment", &name(fork));
     }
+}
+
+/// Whoever removes what a recovery to a moment has left behind removes segments, and forgets the histories of
+/// the backups that begin in them.
+#[test]
+fn the_history_of_a_backup_behind_the_place_where_its_timeline_was_left_is_a_note() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    let first = timeline_1(2, true);
+    let second = promoted(&first, 1, 2);
+    store(&first, 0, folder);
+    store(&second, first.at(), folder);
+    history(folder, 2, &[(1, first.at())]);
+    let fork = first.at() / SEGMENT;
+    fs::remove_file(folder.join(format!("00000001{fork:016X}"))).expect("removed");
+    put(folder, &format!("00000001{:016X}.00000028.backup", fork + 2), b"");
+    is_noted("behind it", folder, "the WAL of this backup is not there any more");
+    let start = (fork + 2) * SEGMENT + 40;
+    let label = format!(
+        "START WAL LOCATION: 0/{start:X} (file 00000001{:016X})\nCHECKPOINT LOCATION: 0/{start:X}\nBACKUP \
+         METHOD: streamed\nBACKUP FROM: primary\nSTART TIME: 2026-11-30 15:00:00 UTC\nLABEL: x\n",
+        fork + 2
+    );
+    let backup = tempfile::tempdir().expect("a directory");
+    put(backup.path(), "data/backup_label", label.as_bytes());
+    let path = backup.path().display().to_string();
+    let said = restore(&check(&["--as", "archive", "--backup-label", &path], folder));
+    assert!(said.starts_with("not restorable: timeline 2 left timeline 1 at"), "{said}");
+    put(folder, &format!("00000002{:016X}.00000028.backup", fork + 2), b"");
+    assert_eq!(check(&["--as", "archive"], folder).code, Some(4), "of the one that is followed");
 }
 
 /// Nothing can be found there.

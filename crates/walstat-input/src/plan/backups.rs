@@ -39,6 +39,10 @@ impl Plan {
                 (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
                     self.removed_backups.push(other.clone());
                 }
+                // Of what was written behind the place where the timeline was left, and was removed.
+                _ if self.is_left_before(name.timeline, number) => {
+                    self.notes.push(removed_backup(other));
+                }
                 _ => {
                     let after = || last.map_or(number, |(last, _)| last + 1);
                     let begin = missing_from.entry(name.timeline).or_insert_with(after);
@@ -51,6 +55,14 @@ impl Plan {
             }
         }
         self.notes.extend(self.removed_backups.iter().map(|file| removed_backup(file)));
+    }
+}
+
+impl Plan {
+    /// Whether the history that a server follows leaves a timeline before a segment.
+    fn is_left_before(&self, timeline: u32, number: u64) -> bool {
+        let leaves = self.lineage_read().leaves(timeline);
+        leaves.is_some_and(|at| at.0 / u64::from(self.geometry.segment_bytes) < number)
     }
 }
 

@@ -8,6 +8,7 @@ use super::timeline_switches::TimelineSwitches;
 use super::verify::Verifier;
 use crate::input::digest::Digest;
 use crate::input::layout::is_behind;
+use crate::input::names::compression_suffix;
 use crate::input::placing::Key;
 use crate::input::plan::Plan;
 use crate::input::problem::{Fetched, Problem, ProblemKind};
@@ -15,6 +16,7 @@ use crate::input::segment::Segment;
 use crate::input::timeline::Lineage;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use walstat_format::lsn::Lsn;
 
@@ -106,9 +108,32 @@ fn best<'d>(
     // A server removes segments that lie elsewhere, too.
     let others =
         judged.iter().filter(|(index, copy)| index != chosen && !copy.segment.source.is_gone());
-    let told: Vec<Problem> = others.flat_map(|(_, other)| problems_of_copy(other, best)).collect();
-    plan.problems.extend(told);
+    let (packed, others): (Vec<_>, Vec<_>) =
+        others.partition(|(_, copy)| is_being_packed(copy, best));
+    let told = others.into_iter().flat_map(|(_, other)| problems_of_copy(other, best));
+    plan.problems.extend(told.collect::<Vec<Problem>>());
+    plan.notes.extend(packed.into_iter().map(|(_, copy)| {
+        let (file, whole) = (copy.segment.file(), best.segment.file());
+        format!(
+            "{file}: it ends in its middle, as while it is being packed: restore_command has to take {whole}"
+        )
+    }));
     *chosen
+}
+
+/// Whether a copy is what a tool has packed so far of the file beside it, which it removes at its end; or was
+/// interrupted.
+fn is_being_packed(copy: &Judged, best: &Judged) -> bool {
+    let suffix = |judged: &Judged| compression_suffix(&judged.segment.file()).is_some();
+    let parent = |judged: &Judged| judged.segment.source.path().parent().map(Path::to_owned);
+    let is_cut = |problem: &Problem| problem.kind == ProblemKind::Truncated;
+    suffix(copy)
+        && !suffix(best)
+        && parent(copy) == parent(best)
+        && best.whole
+        && best.problems.is_empty()
+        && !copy.problems.is_empty()
+        && copy.problems.iter().all(is_cut)
 }
 
 /// Reads a copy after the segments before it in which the record lies that goes on in it; if it is full, with

@@ -86,6 +86,17 @@ fn followed(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     }
 }
 
+/// That the timeline which is followed has left that of the backup before it began.
+fn left_before(backup: &Backup, plan: &Plan) -> Option<String> {
+    let (own, start) = (backup.label?.timeline, backup.start);
+    let at = plan.lineage.leaves(own).filter(|at| *at <= start)?;
+    Some(format!(
+        "not restorable: timeline {} left timeline {own} at {at}, before the backup's {start}; \
+         recovery_target_timeline = '{own}' follows that one (-t {own} says how far)",
+        plan.timeline
+    ))
+}
+
 /// What a server does where something is wrong with a segment, if it takes an older timeline's.
 fn instead_of(segment: &str, wal: &Wal<'_>) -> Option<String> {
     let is_its = |problem: &&Problem| problem.segment.starts_with(segment);
@@ -100,6 +111,9 @@ fn begins(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
         return Err(format!(
             "not restorable: the WAL begins at {first}, the backup needs it from {start}"
         ));
+    }
+    if let Some(left) = left_before(backup, wal.plan) {
+        return Err(left);
     }
     if wal.end.lsn <= start {
         let end = wal.end.lsn;

@@ -20,12 +20,13 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     if goes_on || begins_on(backup, plan) > latest.timeline() {
         return Ok(());
     }
-    let (name, timeline) = (history::name_of(latest.timeline()), plan.timeline);
+    let (latest, timeline) = (latest.timeline(), plan.timeline);
+    let name = history::name_of(latest);
     Err(format!(
         "not restorable to the end: {name} exists, so recovery_target_timeline = 'latest' follows timeline \
-         {}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
-         '{timeline}'",
-        latest.timeline()
+         {latest}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
+         '{timeline}', or, if timeline {latest} is the server's own by now, have its first segment archived \
+         (pg_switch_wal)"
     ))
 }
 
