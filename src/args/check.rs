@@ -7,7 +7,6 @@ use crate::args::name_sources::NameArgs;
 use crate::args::round::RoundArgs;
 use crate::args::show::ShowArgs;
 use crate::args::source::{FilterArgs, SourceArgs};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use walstat_format::lsn::Lsn;
@@ -59,8 +58,15 @@ pub struct RestoreArgs {
     pub from: Option<Lsn>,
     /// Require that this backup can be restored to the end of the WAL: its backup_label, its .backup file in
     /// the archive, or the directory or tar of the backup
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().map(label::within))]
+    #[arg(long, value_name = "FILE")]
     pub backup_label: Option<PathBuf>,
+}
+
+impl RestoreArgs {
+    /// Where the backup lies that was asked about.
+    pub fn backup(&self) -> Option<PathBuf> {
+        self.backup_label.as_deref().map(label::within)
+    }
 }
 
 /// Output formats.

@@ -5,13 +5,11 @@ use super::outputs::Outputs;
 use super::show::ShowArgs;
 use super::source::SourceArgs;
 use crate::failure::Failure;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
 use walstat_analyse::recovery_window::{Goal, Target};
 use walstat_format::lsn::Lsn;
-use walstat_read::input::label;
 use walstat_report::notes;
 
 /// Arguments of `walstat window`.
@@ -26,12 +24,7 @@ pub struct WindowArgs {
     pub source: SourceArgs,
     /// A base backup besides those that the archive lists: its backup_label, its .backup file, or the
     /// directory or tar of the backup
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Recovery",
-        value_parser = PathBufValueParser::new().map(label::within)
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Recovery")]
     pub backup_label: Option<PathBuf>,
     /// Where recovery is to stop: a time, an LSN, xid:N or name:RESTOREPOINT
     #[arg(long, value_name = "TARGET", help_heading = "Recovery")]

@@ -8,6 +8,7 @@ use walstat_format::segment::SegmentName;
 use walstat_format::version::Version;
 use walstat_names::server_settings::{recovery_commands, recovery_delay, recovery_targets};
 use walstat_read::input::history::{self, Histories};
+use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::segment::Segment;
 use walstat_read::input::timeline::Lineage;
@@ -92,8 +93,8 @@ fn commands(directory: &Path, version: &Version) -> Option<String> {
     let commands = recovery_commands(directory).join(", ");
     (version.recovery.file != "recovery.conf" && !commands.is_empty()).then(|| {
         format!(
-            "the backup's settings have a restored server run {commands}: pg_archivecleanup there removes \
-             WAL from the archive that other backups need; set it to '' before the start"
+            "the backup's settings have a restored server run {commands}: set each to '' before the \
+             start, if it changes the archive, as pg_archivecleanup does, or what others need"
         )
     })
 }
@@ -116,14 +117,20 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     ))
 }
 
+/// More than any history has.
+const HISTORY_BYTES_MAX: u64 = 1 << 20;
+
 /// The lineage that a server follows. The history of the backup's timeline may be in its own directory alone.
 fn lineage_in(wal_directory: &Path, backup: &Backup, plan: &Plan) -> Lineage {
     let lineage = plan.lineage_read();
     let own = backup.label.map(|label| label.timeline).filter(|own| !lineage.has(*own));
     let Some(own) = own else { return lineage.clone() };
+    if let Some(known) = plan.lineage_of(own) {
+        return known.clone();
+    }
     let name = history::name_of(own);
     let mut histories = Histories::default();
-    if let Ok(text) = fs::read(wal_directory.join(&name)) {
+    if let Ok(text) = limited::read_plain(&wal_directory.join(&name), HISTORY_BYTES_MAX) {
         histories.add(own, Ok(text), &name);
     }
     Lineage::of(own, &histories)

@@ -114,10 +114,10 @@ fn format_in<'a>(argument: &'a str, after: &'a str) -> Option<&'a str> {
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let label = args.restore.backup_label.as_deref();
+    let label = args.restore.backup();
     let state = args.round.state.as_deref();
     let lock = state.map(lock_of);
-    let beside = args.names.inputs().chain([args.config.file()]).chain(label);
+    let beside = args.names.inputs().chain([args.config.file()]).chain(label.as_deref());
     let beside = beside.chain(state).chain(lock.as_deref());
     args.outputs.refuse_to_overwrite(args.source.inputs().chain(beside))?;
     let limits = args.budgets.limits(&args.config)?;
@@ -309,8 +309,8 @@ fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 
 /// The backup that was asked about.
 fn backup(args: &RestoreArgs) -> Result<Option<Backup>, Failure> {
-    if let Some(path) = &args.backup_label {
-        let read = label::read(path).map_err(|error| beside(path, &error))?;
+    if let Some(path) = args.backup() {
+        let read = label::read(&path).map_err(|error| beside(&path, &error))?;
         return Ok(Some(Backup::of(read)));
     }
     Ok(args.from.map(Backup::from_lsn))
@@ -324,8 +324,8 @@ fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> V
         None => unopened(wal),
     };
     let directories = backup.and_then(|backup| directory_needs(backup, wal.backups));
-    let directory = args.backup_label.as_deref().filter(|path| path.is_dir());
-    let own = directory.zip(backup).map(|(path, it)| backup_directory::notes(path, it, wal.plan));
+    let directory = args.backup().filter(|path| path.is_dir());
+    let own = directory.zip(backup).map(|(path, it)| backup_directory::notes(&path, it, wal.plan));
     needs.into_iter().chain(directories).chain(own.into_iter().flatten()).collect()
 }
 

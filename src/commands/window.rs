@@ -52,7 +52,8 @@ pub fn run(args: &WindowArgs) -> Result<Exit, Failure> {
 fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     args.check_usage()?;
     let target = args.target()?;
-    let label = args.backup_label.as_deref();
+    let label = args.backup_label.as_deref().map(label::within);
+    let label = label.as_deref();
     args.outputs.refuse_to_overwrite(args.source.inputs().chain(label))?;
     let begun = Instant::now();
     let found = read::found(&args.source)?;

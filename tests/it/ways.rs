@@ -264,3 +264,20 @@ fn an_archive_into_which_somebody_copies_is_not_whole() {
     });
     assert_eq!(codes, [Some(4), Some(4)]);
 }
+
+/// A file that is too short, below the archive, is a copy under way in a partial result, too.
+#[test]
+fn an_unfinished_copy_below_the_archive_is_one_in_a_partial_result() {
+    let directory = directory();
+    for (index, name) in NAMES[..2].iter().enumerate() {
+        fs::write(directory.path().join(name), segment(index)).expect("a segment");
+    }
+    let below = directory.path().join("snapshots/friday");
+    fs::create_dir_all(&below).expect("directories");
+    fs::write(below.join(NAMES[2]), &segment(2)[..300_000]).expect("a segment");
+    let options = ["--as", "archive"];
+    let whole = told(&report(&options, directory.path()));
+    assert_eq!(whole.0, Some(0), "{}", whole.1);
+    assert!(whole.1["notes"].to_string().contains("an unfinished copy"), "{}", whole.1);
+    assert_eq!(whole, told(&merged(&options, directory.path())));
+}

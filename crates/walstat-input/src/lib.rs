@@ -4,7 +4,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`discover`] | which files at the paths may be segments |
-//! | [`names`], `suffixes` | what a file's name says, and its suffix |
+//! | [`names`], `suffixes`, `copy_names` | what a file's name says, and its suffix |
 //! | [`piece`] | what is known of one file |
 //! | [`known_files`], [`stamp`] | the same from before, if it still holds |
 //! | [`recognise`], [`probe`] | what a file holds, by its first bytes |
@@ -37,6 +37,7 @@ extern crate walstat_format;
 pub mod archive_info;
 pub mod codec;
 pub mod control;
+mod copy_names;
 pub mod digest;
 pub mod discover;
 pub mod error;

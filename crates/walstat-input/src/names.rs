@@ -170,45 +170,6 @@ fn segment(text: &str) -> Option<SegmentFile> {
     Some(file)
 }
 
-/// What people call a file that they keep. Tools that copy have no end of names for one that is under way.
-const LAID_ASIDE: [&str; 16] = [
-    "bad",
-    "bak",
-    "broken",
-    "copy",
-    "corrupt",
-    "corrupted",
-    "damaged",
-    "dup",
-    "keep",
-    "old",
-    "orig",
-    "original",
-    "prev",
-    "save",
-    "saved",
-    "~",
-];
-
-/// Whether a file with a segment's name was given it by somebody who keeps it: by a word, a short number or
-/// a date, or since it is packed or encrypted; or by the digits themselves, which are small. Any other suffix
-/// may be that of a copy under way.
-pub(crate) fn is_laid_aside(file: &str) -> bool {
-    let rest = file.get(NAME_DIGITS..).unwrap_or_default();
-    let is_separator = |letter: char| !letter.is_ascii_alphanumeric() && letter != '~';
-    let is_date = |digits: &str| {
-        matches!(digits.len(), 4 | 8) && matches!(digits.get(..2), Some("19" | "20"))
-    };
-    let says_so = |word: &str| {
-        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-        LAID_ASIDE.contains(&&*word.to_ascii_lowercase())
-            || is_number && (word.len() <= 2 || is_date(word))
-            || is_encryption(word)
-    };
-    let mut words = rest.split(is_separator).filter(|word| !word.is_empty());
-    words.clone().any(says_so) || words.all(|word| compression(word).is_some())
-}
-
 /// pgBackRest writes small letters and finds capital ones too (`[0-f]` in its `WAL_SEGMENT_REGEXP`).
 fn is_sha1(digits: &str) -> bool {
     digits.len() == SHA1_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit())
@@ -224,9 +185,6 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Suffixes of a tar, in lower case; `.tar` may have another one after it.
-const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
-
 /// The first of these files, and how many more there are.
 pub(crate) fn first_of(files: &[String]) -> Option<String> {
     match files {
@@ -235,6 +193,9 @@ pub(crate) fn first_of(files: &[String]) -> Option<String> {
         [first, more @ ..] => Some(format!("{first} and {} more", more.len())),
     }
 }
+
+/// Suffixes of a tar, in lower case; `.tar` may have another one after it.
+const TARS: [&str; 7] = ["tar", "tgz", "tbz", "tbz2", "txz", "tzst", "tlz4"];
 
 /// `pg_wal.tar`, `base.tar.gz`, `wal.tgz`.
 pub(crate) fn is_called_like_a_tar(name: &str) -> bool {

@@ -96,7 +96,9 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     }
     let unfinished = reach::unfinished(found, &places, &geometry);
     placed.leave_out(&unfinished, found, &mut places);
-    refused.retain(|(index, _)| !unfinished.contains(index));
+    refused.retain(|(index, problem)| {
+        problem.kind != ProblemKind::NotWal || !unfinished.contains(index)
+    });
     placed.refuse_all(refused, found);
     placed.compare(found, &places);
     for files in placed.files.values_mut() {
@@ -313,14 +315,18 @@ impl Placed {
             files.retain(|file| !unfinished.contains(&file.piece));
         }
         self.files.retain(|_, files| !files.is_empty());
-        let mut names = Vec::with_capacity(unfinished.len());
+        // Of partial results two may have looked at a file.
+        let mut names = BTreeSet::new();
         for &index in unfinished {
             places.get_mut(index).into_iter().for_each(|place| *place = None);
             let Some(piece) = found.pieces.get(index) else { continue };
-            names.push(in_its_directory(piece.path()));
-            self.others.push(piece.file());
+            if names.insert(in_its_directory(piece.path())) {
+                self.others.push(piece.file());
+            }
         }
-        let note = "not read: a copy under way, or left by one, where no restore_command looks";
+        let names: Vec<String> = names.into_iter().collect();
+        let note =
+            "not read: an unfinished copy, in a directory that no restore_command looks into";
         self.notes.extend(first_of(&names).map(|files| format!("{files}: {note}")));
     }
 

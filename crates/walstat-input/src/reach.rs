@@ -2,6 +2,7 @@
 //! one, below it or beside it, is not found. Archivers' trees have rules of their own
 //! ([`super::repository`]), and a server's own directory is none of an archive.
 
+use super::copy_names::is_staging;
 use super::discover::Found;
 use super::history;
 use super::input_kind::InputKind;
@@ -136,6 +137,15 @@ impl<'f> Reach<'f> {
             && count(other) > count(directory)
     }
 
+    /// The archive below which a directory lies on disk, which is looked into in its place.
+    fn main_above(&self, directory: usize) -> Option<usize> {
+        let (_, own) = self.found.directories.place(directory)?;
+        let (_, tar) = self.whole_of(directory)?;
+        let main = self.instead.get(&directory).copied().or_else(|| self.instead_of(directory))?;
+        let (_, path) = self.found.directories.place(main)?;
+        (tar.is_none() && own != path && own.starts_with(path)).then_some(main)
+    }
+
     fn is_servers(&self, directory: usize) -> bool {
         self.found.directories.taken_for(directory) == InputKind::PgWal
     }
@@ -221,41 +231,44 @@ impl<'f> Reach<'f> {
     }
 }
 
-/// Names of directories in which a file is copied before it is renamed into the archive, beside those of
-/// archivers.
-const STAGING: [&str; 4] = ["tmp", "temp", "part", "partial"];
-
-/// Copies that are under way, or were interrupted, in directories that no `restore_command` looks into: files
-/// that are too short, and whatever lies in a directory of such a name. They are none of the archive's.
-/// `places`: which segment each piece is.
+/// Copies that are under way, or were interrupted, in directories below the archive, which no
+/// `restore_command` looks into: the newest file of one, if it is too short; and in one in which files are
+/// written before they are renamed, those that are too short and the next segment of the archive. `places`:
+/// which segment each piece is.
 pub(super) fn unfinished(
     found: &Found,
     places: &[Option<Key>],
     geometry: &Geometry,
 ) -> BTreeSet<usize> {
+    let directories: BTreeSet<usize> =
+        found.pieces.iter().map(|piece| piece.directory).collect_set();
+    if directories.len() < 2 {
+        return BTreeSet::new();
+    }
     let reach = Reach::of(found, places);
-    let is_staging = |directory: usize| {
-        let place = found.directories.place(directory);
-        place.is_some_and(|(_, path)| STAGING.contains(&&*file_name(path)))
-    };
-    let is_short = |piece: &Piece| {
-        // Of a compressed one it is not known.
-        piece.probe.raw_bytes.is_some_and(|bytes| bytes < u64::from(geometry.segment_bytes))
-    };
-    let is_on_disk =
-        |directory: usize| reach.whole_of(directory).is_some_and(|(_, tar)| tar.is_none());
-    // In a directory in which nothing is a segment yet as well.
-    let is_out_of_reach = |directory: usize| {
-        reach.instead.contains_key(&directory) || reach.instead_of(directory).is_some()
-    };
+    let number = |piece: &Piece| piece.name.as_ref()?.name.number(geometry.segment_bytes);
+    let mut newest: BTreeMap<usize, u64> = BTreeMap::new();
+    for piece in found.pieces.iter().filter(|piece| is_asked_for(piece)) {
+        let newest = newest.entry(piece.directory).or_default();
+        *newest = number(piece).unwrap_or(0).max(*newest);
+    }
     let is_unfinished = |piece: &Piece| {
-        is_asked_for(piece)
-            && (is_short(piece) || is_staging(piece.directory))
-            && is_out_of_reach(piece.directory)
-            && is_on_disk(piece.directory)
+        let (own, main) = (piece.directory, reach.main_above(piece.directory)?);
+        // Of a compressed one it is not known.
+        let bytes = piece.probe.raw_bytes;
+        let is_short = bytes.is_some_and(|bytes| bytes < u64::from(geometry.segment_bytes));
+        let number = number(piece)?;
+        let is_next = newest.get(&main).is_some_and(|last| number == last + 1);
+        let is_last = newest.get(&own) == Some(&number);
+        let (_, path) = found.directories.place(own)?;
+        Some(match is_staging(&file_name(path)) {
+            true => is_short || is_next,
+            false => is_short && is_last,
+        })
     };
-    let pieces = found.pieces.iter().enumerate();
-    pieces.filter(|(_, piece)| is_unfinished(piece)).map(|(index, _)| index).collect_set()
+    let pieces = found.pieces.iter().enumerate().filter(|(_, piece)| is_asked_for(piece));
+    let unfinished = pieces.filter(|(_, piece)| is_unfinished(piece).unwrap_or(false));
+    unfinished.map(|(index, _)| index).collect_set()
 }
 
 /// The files that a server asks for, each with the segment that it is.

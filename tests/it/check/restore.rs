@@ -604,7 +604,7 @@ fn wal_in_the_backup_is_taken_where_it_is_of_a_newer_timeline() {
     assert!(said().contains("own pg_wal has 000000030000000000000008, which"), "{}", said());
 }
 
-/// pgBackRest, Barman and `pg_basebackup -Ft` make a directory with the data directory in it, or a tar of that.
+/// pgBackRest, Barman and `pg_basebackup -Ft` make a directory with the data directory or a tar of it.
 #[test]
 fn the_directory_of_a_backup_is_as_its_tool_makes_it() {
     let text = fs::read(label()).expect("the label");
@@ -626,6 +626,11 @@ fn the_directory_of_a_backup_is_as_its_tool_makes_it() {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(&path, bytes).expect("a file");
         restore(&[backup().join("archive")], made.path()).exits(0);
+        // What lies in the data directory is noted.
+        let signal = path.with_file_name("standby.signal");
+        fs::write(signal, "").expect("a file");
+        let said = restore(&[backup().join("archive")], made.path()).stdout;
+        assert_eq!(said.contains("standby.signal"), file == "data/backup_label", "{file}: {said}");
     }
     let none = tempfile::tempdir().expect("a folder");
     let ran = restore(&[backup().join("archive")], none.path()).exits(3);
@@ -976,7 +981,7 @@ fn what_keeps_a_restored_server_from_opening_is_noted() {
     let ran = restore(&[backup().join("archive")], folder.path()).exits(0);
     assert!(!ran.stdout.contains("hold each commit back"), "{}", ran.stdout);
     fs::write(&conf, "archive_cleanup_command = 'pg_archivecleanup /a %r'\n").expect("settings");
-    noted("run archive_cleanup_command = 'pg_archivecleanup /a %r': pg_archivecleanup there");
+    noted("have a restored server run archive_cleanup_command = 'pg_archivecleanup /a %r': set");
     fs::write(&conf, "archive_cleanup_command = ''\n").expect("settings");
     let ran = restore(&[backup().join("archive")], folder.path()).exits(0);
     assert!(!ran.stdout.contains("archive_cleanup"), "{}", ran.stdout);

@@ -61,13 +61,15 @@ const PARTS: usize = 4;
 #[test]
 fn names_of_a_data_directory_are_in_each_part() {
     let mut named = 0;
-    for catalogs in with_wal() {
+    let all: [&[&str]; 3] = [&["--stats=table,relation,block,transaction"], &[], &["--stats"]];
+    for (index, catalogs) in with_wal().into_iter().enumerate() {
         let (directory, _) = copy_of(&catalogs.name);
         let given = ["--data-directory", text(directory.path()), "--format=json"];
         let files = files(&sample(&catalogs.name).wal);
         let folder = tempfile::tempdir().expect("a folder");
-        for options in [&[][..], &["--stats=table,relation,block,transaction"], &["--stats"]] {
-            let options = [&given, options].concat();
+        // What is counted makes no difference to what is kept of a directory: each once, one of them always.
+        for options in if index == 0 { &all[..] } else { &all[..1] } {
+            let options = [&given, *options].concat();
             let whole = walstat(&call(&options, &files));
             let mut parts: Vec<PathBuf> = files
                 .chunks(files.len().div_ceil(PARTS))

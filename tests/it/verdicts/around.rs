@@ -1,12 +1,13 @@
 //! What lies around the segments: directories, links, histories, backups; and a system that lets too few
 //! files be open.
 
-use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1};
+use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
 use super::timelines::timelines;
 use super::{
     NAMES, archive, check, gzip, is_green, is_noted, is_of_no_use, is_red, put, restore, segment,
     three, told,
 };
+use crate::common::record::Rec;
 use crate::support::fixtures::{fixtures, sample};
 use crate::support::wal::plain;
 use crate::support::{command, finish};
@@ -69,6 +70,41 @@ fn a_server_that_was_promoted_since_its_last_backup_is_sound() {
     assert!(restore(&check(&[], directory).exits(1)).contains("the only one, begins before it"));
     fs::create_dir(directory.join("archive_status")).expect("a directory");
     check(&[], directory).exits(0);
+}
+
+/// A server that recovers to the end of the backup alone has read the next segment ahead, from 15 on. It
+/// makes that file ready for its new timeline, as it is: with the same addresses, and the older records.
+#[test]
+fn a_segment_of_the_older_timeline_that_is_made_ready_is_no_damage() {
+    let mut first = timeline_1(2, true);
+    let left = first.at();
+    let (fork, next) = (left / SEGMENT, left / SEGMENT + 1);
+    let mut second = first.clone();
+    write(&mut first, 300);
+    second.form.timeline = 2;
+    second.add(&Rec::begins(2, 1));
+    let older = tempfile::tempdir().expect("a directory");
+    store(&first, 0, older.path());
+    let old = fs::read(older.path().join(format!("00000001{next:016X}"))).expect("a segment");
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    fs::create_dir(directory.join("archive_status")).expect("a directory");
+    history(directory, 2, &[(1, left)]);
+    let ready = format!("00000002{next:016X}");
+    store(&second, fork * SEGMENT, directory);
+    put(directory, &ready, &old);
+    check(&[], directory).exits(0);
+    // The server has come into it.
+    while second.at() < next * SEGMENT {
+        write(&mut second, 1);
+    }
+    store(&second, fork * SEGMENT, directory);
+    let written = fs::read(directory.join(&ready)).expect("a segment");
+    let pages = (second.at() % SEGMENT).next_multiple_of(8192) as usize;
+    put(directory, &ready, &[&written[..pages], &old[pages..]].concat());
+    let ran = check(&[], directory).exits(0);
+    assert_eq!(ran.json()["ending"]["kind"], "recycled");
+    check(&["--as", "archive"], directory).exits(4);
 }
 
 /// Where there is nothing else, that is the reason.

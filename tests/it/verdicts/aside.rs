@@ -85,6 +85,11 @@ fn a_copy_that_was_interrupted_is_not_counted_and_no_problem() {
         is_red(suffix, suffixed(["", suffix, ""]).path(), "missing_segment", NAMES[1]);
     }
     is_green("older than all others", suffixed([".old", "", ""]).path());
+    // A suffix that says nothing may be a tool's once; two files of it are named so.
+    let named = suffixed(["", ".wal", ".wal"]);
+    let missing = [1, 2].map(|index| ("missing_segment".to_owned(), NAMES[index].to_owned()));
+    assert_eq!(told(&check(&["--as", "archive"], named.path())), missing);
+    is_green("two copies under way", suffixed(["", ".6Ab2C3d4", ".0fE1dc7B"]).path());
 }
 
 /// No server asks for either.

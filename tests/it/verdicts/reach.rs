@@ -160,7 +160,7 @@ fn a_history_in_a_folder_of_histories_is_noted() {
 /// archive that are taken meanwhile have such files for ever.
 #[test]
 fn a_copy_under_way_in_a_directory_below_the_archive_is_none_of_it() {
-    let note = "not read: a copy under way";
+    let note = "not read: an unfinished copy";
     let last = segment(2);
     let with = |place: &str, bytes: &[u8]| {
         let directory = archive(&placed(["", "", ""])[..2]);
@@ -180,6 +180,16 @@ fn a_copy_under_way_in_a_directory_below_the_archive_is_none_of_it() {
     }
     is_noted("whole, before it is renamed", with("tmp", &last).path(), note);
     misses("whole, elsewhere", with("friday", &last).path(), &[2]);
+    // Where nobody renames them any more, they are missing.
+    misses("several", in_directories(["", "tmp", "tmp"]).path(), &[1, 2]);
+    // Not the newest of its directory, and not below the archive: a copy that was damaged.
+    let damaged = in_directories(["", "", ""]);
+    put(damaged.path(), &format!("mirror/{}", NAMES[0]), &segment(0)[..300_000]);
+    put(damaged.path(), &format!("mirror/{}", NAMES[1]), &segment(1));
+    assert_eq!(check(&["--as", "archive"], damaged.path()).code, Some(4), "in the middle");
+    let beside = in_directories(["a", "a", "a"]);
+    put(beside.path(), &format!("b/{}", NAMES[2]), &last[..300_000]);
+    assert_eq!(check(&["--as", "archive"], beside.path()).code, Some(4), "beside it");
     // A hole, of which there is a piece.
     let directory = archive(&[placed(["", "", ""]).remove(0), placed(["", "", ""]).remove(2)]);
     put(directory.path(), &format!("tmp/{}", NAMES[1]), &segment(1)[..300_000]);

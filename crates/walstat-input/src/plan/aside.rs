@@ -4,9 +4,10 @@
 //! unless it may be a copy under way, which its tool names so before it renames it.
 
 use super::Plan;
+use crate::copy_names::{Copied, copied, suffix};
 use crate::discover::Found;
 use crate::input_kind::InputKind;
-use crate::names::{Standing, first_of, is_laid_aside};
+use crate::names::{Standing, first_of};
 use crate::neighbours::{missing, name_of};
 use crate::placing::{Key, Placed};
 use crate::segment::Segment;
@@ -72,7 +73,7 @@ impl Aside {
         };
         let mut passed_over = Vec::new();
         for (key, file) in &self.files {
-            let is_under_way = !self.is_all && !is_laid_aside(&file.file());
+            let is_under_way = !self.is_all && self.is_under_way(file);
             if !goes_on(*key) || is_under_way || file.taken_for == InputKind::PgWal {
                 passed_over.push(file.file());
                 continue;
@@ -83,6 +84,20 @@ impl Aside {
         }
         if let Some(files) = first_of(&passed_over).filter(|_| !self.is_all) {
             plan.notes.push(format!("{files}: not read: no restore_command asks for such a name"));
+        }
+    }
+}
+
+impl Aside {
+    /// Whether a tool may be writing a file. A suffix that says nothing, and that several have, is how they
+    /// are named.
+    fn is_under_way(&self, file: &Segment) -> bool {
+        let file = file.file();
+        let same = || self.files.values().filter(|other| suffix(&other.file()) == suffix(&file));
+        match copied(&file) {
+            Copied::UnderWay => true,
+            Copied::Kept => false,
+            Copied::Unknown => same().nth(1).is_none(),
         }
     }
 }

@@ -25,7 +25,7 @@ impl Plan {
                 let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
                 self.files.range(range).map(|((_, number), files)| (*number, files))
             };
-            if of_timeline().any(|(_, files)| has_servers(files)) {
+            if of_timeline().any(|(_, files)| are_servers(files)) {
                 continue;
             }
             let (first, last) = (of_timeline().next(), of_timeline().next_back());
@@ -33,14 +33,13 @@ impl Plan {
                 (Some((first, _)), _) if number < first => self.removed_backups.push(other.clone()),
                 (_, Some((last, _))) if number <= last => self.has_begun_backup = true,
                 // A server keeps the history of its last backup longer than the WAL of the timeline.
-                (None, None)
-                    if self.files.first_key_value().is_some_and(|(_, it)| has_servers(it)) => {}
+                (None, None) if self.files.values().all(|files| are_servers(files)) => {}
                 // Of all of its timeline nothing is left, and a newer one goes on.
                 (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
                     self.removed_backups.push(other.clone());
                 }
                 // Of what was written behind the place where the timeline was left, and was removed.
-                _ if self.is_left_before(name.timeline, number) => {
+                _ if self.is_left_before(name.timeline, begin_of(other, number, bytes)) => {
                     self.notes.push(removed_backup(other));
                 }
                 _ => {
@@ -56,18 +55,21 @@ impl Plan {
         }
         self.notes.extend(self.removed_backups.iter().map(|file| removed_backup(file)));
     }
-}
 
-impl Plan {
-    /// Whether the history that a server follows leaves a timeline before a segment.
-    fn is_left_before(&self, timeline: u32, number: u64) -> bool {
-        let leaves = self.lineage_read().leaves(timeline);
-        leaves.is_some_and(|at| at.0 / u64::from(self.geometry.segment_bytes) < number)
+    /// Whether the history that a server follows leaves a timeline before a place.
+    fn is_left_before(&self, timeline: u32, place: Lsn) -> bool {
+        self.lineage_read().leaves(timeline).is_some_and(|left| left <= place)
     }
 }
 
-/// Whether a file of a segment lies in a server's own directory, which is no archive of its backups.
-fn has_servers(files: &[Segment]) -> bool {
+/// Where a backup begins, by the name of its history: the offset follows on the segment.
+fn begin_of(file: &str, number: u64, segment_bytes: u32) -> Lsn {
+    let offset = file.split('.').nth(1).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    Lsn(number.saturating_mul(u64::from(segment_bytes)).saturating_add(offset.unwrap_or(0)))
+}
+
+/// Whether a segment's file lies in a server's own directory, which is no archive of its backups.
+fn are_servers(files: &[Segment]) -> bool {
     files.iter().any(|file| file.taken_for == InputKind::PgWal)
 }
 

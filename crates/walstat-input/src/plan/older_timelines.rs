@@ -2,6 +2,7 @@
 
 use super::{Key, Plan};
 use crate::discover::Found;
+use crate::input_kind::InputKind;
 use crate::problem::{Problem, ProblemKind};
 use crate::segment::Segment;
 use crate::timeline::Lineage;
@@ -71,12 +72,28 @@ impl Plan {
             for file in files.iter().filter(|_| known && theirs) {
                 let Ok(page) = &file.first_page else { continue };
                 let (found, expected) = (page.header.timeline, lineage.of_page(start));
-                if page.header.address == start && found != expected && found <= *timeline {
+                let is_wrong =
+                    page.header.address == start && found != expected && found <= *timeline;
+                if is_wrong && !(found < expected && self.is_made_ready(file)) {
                     problems.push(wrong_timeline(file, start, expected, found));
                 }
             }
         }
         self.problems.extend(problems);
+    }
+
+    /// Whether a server has made a file ready for what it writes next: in its own directory, and none behind
+    /// it is written. After a recovery it may be the older timeline's file of the same number, which it had
+    /// read ahead (`RemoveNonParentXlogFiles` in `src/backend/access/transam/xlog.c`).
+    fn is_made_ready(&self, file: &Segment) -> bool {
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let is_written = |(&(timeline, number), files): (&Key, &Vec<Segment>)| {
+            files.iter().filter_map(|file| file.first_page.as_ref().ok()).any(|page| {
+                page.header.address.0 == number * bytes && page.header.timeline == timeline
+            })
+        };
+        let behind = (file.timeline, file.number.saturating_add(1))..=(file.timeline, u64::MAX);
+        file.taken_for == InputKind::PgWal && !self.files.range(behind).any(is_written)
     }
 
     /// Whether a problem is that the first file of a timeline has the records of an older one to its end: a

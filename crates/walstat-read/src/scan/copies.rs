@@ -109,7 +109,7 @@ fn best<'d>(
     let others =
         judged.iter().filter(|(index, copy)| index != chosen && !copy.segment.source.is_gone());
     let (packed, others): (Vec<_>, Vec<_>) =
-        others.partition(|(_, copy)| is_being_packed(copy, best));
+        others.partition(|(_, copy)| is_being_packed(plan, copy, best));
     let told = others.into_iter().flat_map(|(_, other)| problems_of_copy(other, best));
     plan.problems.extend(told.collect::<Vec<Problem>>());
     plan.notes.extend(packed.into_iter().map(|(_, copy)| {
@@ -122,18 +122,26 @@ fn best<'d>(
 }
 
 /// Whether a copy is what a tool has packed so far of the file beside it, which it removes at its end; or was
-/// interrupted.
-fn is_being_packed(copy: &Judged, best: &Judged) -> bool {
-    let suffix = |judged: &Judged| compression_suffix(&judged.segment.file()).is_some();
-    let parent = |judged: &Judged| judged.segment.source.path().parent().map(Path::to_owned);
-    let is_cut = |problem: &Problem| problem.kind == ProblemKind::Truncated;
-    suffix(copy)
-        && !suffix(best)
-        && parent(copy) == parent(best)
+/// interrupted. Where the next segment is there packed alone, `restore_command` takes packed ones.
+fn is_being_packed(plan: &Plan, copy: &Judged, best: &Judged) -> bool {
+    let is_packed = |segment: &Segment| compression_suffix(&segment.file()).is_some();
+    let parent = |segment: &Segment| segment.source.path().parent().map(Path::to_owned);
+    // Not the whole stream of a file that was too short.
+    let is_cut = |problem: &Problem| {
+        let is_short =
+            problem.fetched == Some(Fetched::InAnotherSize) && copy.segment.raw_bytes != Some(0);
+        problem.kind == ProblemKind::Truncated && !is_short
+    };
+    let next = (best.segment.timeline, best.segment.number.saturating_add(1));
+    let mut next = plan.files.get(&next).into_iter().flatten();
+    is_packed(&copy.segment)
+        && !is_packed(&best.segment)
+        && parent(&copy.segment) == parent(&best.segment)
         && best.whole
         && best.problems.is_empty()
         && !copy.problems.is_empty()
         && copy.problems.iter().all(is_cut)
+        && (next.clone().next().is_none() || next.any(|next| !is_packed(next)))
 }
 
 /// Reads a copy after the segments before it in which the record lies that goes on in it; if it is full, with

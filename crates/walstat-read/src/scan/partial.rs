@@ -65,6 +65,8 @@ struct PieceForm {
     /// What its name promises, if it says what it is: that depends on how it was packed, too.
     standing: Option<Standing>,
     compressed: bool,
+    /// How long it is, if that is known and it is not compressed.
+    raw_bytes: Option<u64>,
     /// How, as far as that is known.
     codec: Option<Codec>,
     directory: usize,
@@ -319,6 +321,7 @@ impl PieceForm {
             path,
             standing: piece.name.map(|name| name.standing),
             compressed: piece.probe.compressed,
+            raw_bytes: piece.probe.raw_bytes,
             codec,
             directory: piece.directory,
             after: piece.after,
@@ -344,7 +347,7 @@ impl PieceForm {
         let probe = Probe {
             source,
             compressed: self.compressed,
-            raw_bytes: None,
+            raw_bytes: self.raw_bytes,
             modified: None,
             stamp: None,
             first_page: self.first_page,
@@ -371,6 +374,7 @@ mod tests {
             path: "0000000100000000000000FF".to_owned(),
             standing: Some(Standing::Full),
             compressed: false,
+            raw_bytes: None,
             codec: None,
             directory: 0,
             after: None,

@@ -92,7 +92,7 @@ fn left_before(backup: &Backup, plan: &Plan) -> Option<String> {
     let at = plan.lineage.leaves(own).filter(|at| *at <= start)?;
     Some(format!(
         "not restorable: timeline {} left timeline {own} at {at}, before the backup's {start}; \
-         recovery_target_timeline = '{own}' follows that one (-t {own} says how far)",
+         restore with recovery_target_timeline = '{own}'; check -t {own} says how far",
         plan.timeline
     ))
 }
@@ -100,7 +100,7 @@ fn left_before(backup: &Backup, plan: &Plan) -> Option<String> {
 /// What a server does where something is wrong with a segment, if it takes an older timeline's.
 fn instead_of(segment: &str, wal: &Wal<'_>) -> Option<String> {
     let is_its = |problem: &&Problem| problem.segment.starts_with(segment);
-    by_older_file(wal.problems.iter().find(is_its)?, wal)
+    wal.problems.iter().filter(is_its).find_map(|problem| by_older_file(problem, wal))
 }
 
 /// The segment of the backup's start is there, and the WAL reaches it.

@@ -22,6 +22,12 @@ pub(crate) fn latest(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
     let (latest, timeline) = (latest.timeline(), plan.timeline);
     let name = history::name_of(latest);
+    if plan.is_timeline_asked {
+        return Err(format!(
+            "not restorable: by {name} the backup's checkpoint at {checkpoint} is of another timeline than \
+             the backup's: \"requested timeline {latest} is not a child of this server's history\""
+        ));
+    }
     Err(format!(
         "not restorable to the end: {name} exists, so recovery_target_timeline = 'latest' follows timeline \
          {latest}, which has no segments here and does not continue this WAL; set recovery_target_timeline = \
@@ -77,7 +83,8 @@ pub(crate) fn findable(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
 /// older one, it has to lead there.
 fn its_own(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let plan = wal.plan;
-    let end = plan.timeline;
+    // Of one that is asked for there may be the history alone.
+    let end = if plan.is_timeline_asked { plan.history_read() } else { plan.timeline };
     let of_kind = |kind| histories(wal, kind).filter(|(timeline, _)| *timeline == end);
     let of_kind = |kind| of_kind(kind).map(|(_, problem)| problem);
     let (unread, broken): (Vec<&Problem>, Vec<&Problem>) =

@@ -35,6 +35,9 @@ impl Reader<'_> {
     pub(super) fn bad_page(&mut self, page: Page<'_>, cause: Cause) {
         // The records of a page that was copied from the older timeline's file have been read there.
         let copied = matches!(cause, Cause::Page(PageFault::Left { .. }));
+        // Those of an older timeline's segment that was made ready for its number again are of that one.
+        let is_older =
+            matches!(cause, Cause::Page(PageFault::Timeline { found, least, .. }) if found < least);
         let may_be_unused = copied || self.may_be_switched;
         self.fail(page.lsn, page.lsn, cause.clone(), None);
         self.note_page_in_gap(page.lsn, &cause);
@@ -46,6 +49,7 @@ impl Reader<'_> {
         if let Some(gap) = &mut self.run.gap
             && !gap.record_follows
             && !copied
+            && !is_older
         {
             gap.record_follows = self.scope.holds_record(page, zeros);
         }
