@@ -558,6 +558,16 @@ fn the_first_segment_of_the_oldest_timeline_known_may_begin_with_any_older_one()
     store(&third, second.at(), folder);
     history(folder, 3, &[(2, second.at())]);
     is_green("restored since", folder);
+    // Not in a later one.
+    let mut wrong = second.clone();
+    wrong.form.timeline = 2;
+    wrong.add(&Rec::shutdown());
+    write(&mut wrong, 150);
+    wrong.switch();
+    store(&wrong, second.at(), folder);
+    let ran = check(&["--as", "archive", "-t", "2"], folder);
+    let kinds: Vec<String> = told(&ran).into_iter().map(|(kind, _)| kind).collect();
+    assert!(kinds.contains(&"record_body".to_owned()), "{kinds:?}");
 }
 
 /// A server archives the `.partial` when it is promoted, after what the old primary had archived by then. Of

@@ -10,6 +10,7 @@ use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::timeline::Lineage;
 use crate::scan::claims::Replacing;
+use std::ops::Range;
 use walstat_format::block::needed::ReferenceFault;
 use walstat_format::fork::Fork;
 use walstat_format::lsn::Lsn;
@@ -32,6 +33,10 @@ impl<O> Outcome<O> {
         let is_older = |lsn: Lsn| older.as_ref().is_some_and(|records| records.contains(&lsn));
         let timelines =
             claims.timelines.iter().filter(|(lsn, _)| are_histories_right && !is_older(*lsn));
+        let begin = begin_of_oldest(plan);
+        let timelines = timelines.filter(|(lsn, switch)| {
+            !(begin.contains(lsn) && switch.to <= plan.lineage.of_page(*lsn))
+        });
         let timelines =
             timelines.filter_map(|(lsn, switch)| wrong_timeline(&plan.lineage, *lsn, *switch));
         let newer = self.of_newer_timelines(&plan.lineage);
@@ -83,15 +88,20 @@ fn wrong_replacement(it: &Replacing, known: &[Problem]) -> Option<Problem> {
 /// before is looked at where one begins, and nowhere else: there the history is held against it.
 fn wrong_timeline(lineage: &Lineage, lsn: Lsn, Switch { from, to }: Switch) -> Option<Problem> {
     let expected = lineage.of_page(lsn);
-    // The first segment of one without a history may begin with any older one.
-    let first = lineage.spans().next().map(|(timeline, _)| timeline);
-    let is_known = expected == 1 || first != Some(expected);
-    let is_possible = if is_known { to == expected } else { to <= expected };
-    (!is_possible).then(|| {
+    (to != expected).then(|| {
         let expected = format!("a record of timeline {expected}");
         let before = if from == to { String::new() } else { format!(", after timeline {from}") };
         problem(lsn, expected, format!("one of timeline {to}{before}"))
     })
+}
+
+/// The first segment of the oldest timeline that the history knows of. It may begin with records of any older
+/// one, unless that is the first of all.
+fn begin_of_oldest(plan: &Plan) -> Range<Lsn> {
+    let oldest = plan.lineage.spans().next().map(|(timeline, _)| timeline).filter(|it| *it != 1);
+    let first = oldest.and_then(|it| plan.files.range((it, 0)..=(it, u64::MAX)).next());
+    let first = first.and_then(|(_, files)| files.first());
+    first.map_or(Lsn(0)..Lsn(0), |file| plan.chain().span(file))
 }
 
 /// A server writes none (`CopyXLogRecordToWAL` in `src/backend/access/transam/xlog.c`). One that reads it
