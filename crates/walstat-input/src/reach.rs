@@ -246,6 +246,14 @@ pub(super) fn unfinished(
         return BTreeSet::new();
     }
     let reach = Reach::of(found, places);
+    let below = directories.into_iter().filter_map(|own| {
+        let (_, path) = found.directories.place(own)?;
+        Some((own, (reach.main_above(own)?, is_staging(&file_name(path)))))
+    });
+    let below: BTreeMap<usize, (usize, bool)> = below.collect_map();
+    if below.is_empty() {
+        return BTreeSet::new();
+    }
     let number = |piece: &Piece| piece.name.as_ref()?.name.number(geometry.segment_bytes);
     let mut newest: BTreeMap<usize, u64> = BTreeMap::new();
     for piece in found.pieces.iter().filter(|piece| is_asked_for(piece)) {
@@ -253,18 +261,14 @@ pub(super) fn unfinished(
         *newest = number(piece).unwrap_or(0).max(*newest);
     }
     let is_unfinished = |piece: &Piece| {
-        let (own, main) = (piece.directory, reach.main_above(piece.directory)?);
+        let (main, is_staging) = below.get(&piece.directory)?;
         // Of a compressed one it is not known.
         let bytes = piece.probe.raw_bytes;
         let is_short = bytes.is_some_and(|bytes| bytes < u64::from(geometry.segment_bytes));
         let number = number(piece)?;
-        let is_next = newest.get(&main).is_some_and(|last| number == last + 1);
-        let is_last = newest.get(&own) == Some(&number);
-        let (_, path) = found.directories.place(own)?;
-        Some(match is_staging(&file_name(path)) {
-            true => is_short || is_next,
-            false => is_short && is_last,
-        })
+        let is_next = newest.get(main).is_some_and(|last| number == last + 1);
+        let is_last = newest.get(&piece.directory) == Some(&number);
+        Some(if *is_staging { is_short || is_next } else { is_short && is_last })
     };
     let pieces = found.pieces.iter().enumerate().filter(|(_, piece)| is_asked_for(piece));
     let unfinished = pieces.filter(|(_, piece)| is_unfinished(piece).unwrap_or(false));

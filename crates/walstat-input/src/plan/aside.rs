@@ -71,9 +71,13 @@ impl Aside {
             };
             self.is_all || lineages.iter().any(is_behind)
         };
+        let mut suffixes: BTreeMap<String, usize> = BTreeMap::new();
+        for file in self.files.values() {
+            *suffixes.entry(suffix(&file.file()).to_owned()).or_default() += 1;
+        }
         let mut passed_over = Vec::new();
         for (key, file) in &self.files {
-            let is_under_way = !self.is_all && self.is_under_way(file);
+            let is_under_way = !self.is_all && is_under_way(&file.file(), &suffixes);
             if !goes_on(*key) || is_under_way || file.taken_for == InputKind::PgWal {
                 passed_over.push(file.file());
                 continue;
@@ -88,17 +92,13 @@ impl Aside {
     }
 }
 
-impl Aside {
-    /// Whether a tool may be writing a file. A suffix that says nothing, and that several have, is how they
-    /// are named.
-    fn is_under_way(&self, file: &Segment) -> bool {
-        let file = file.file();
-        let same = || self.files.values().filter(|other| suffix(&other.file()) == suffix(&file));
-        match copied(&file) {
-            Copied::UnderWay => true,
-            Copied::Kept => false,
-            Copied::Unknown => same().nth(1).is_none(),
-        }
+/// Whether a tool may be writing a file; `suffixes`: how many have each. One that says nothing, and that
+/// several have, is how they are named.
+fn is_under_way(file: &str, suffixes: &BTreeMap<String, usize>) -> bool {
+    match copied(file) {
+        Copied::UnderWay => true,
+        Copied::Kept => false,
+        Copied::Unknown => suffixes.get(suffix(file)).is_none_or(|count| *count < 2),
     }
 }
 

@@ -18,6 +18,7 @@ impl Plan {
         let bytes = self.geometry.segment_bytes;
         // Of each timeline, the first missing segment that was not told yet.
         let mut missing_from: BTreeMap<u32, u64> = BTreeMap::new();
+        let is_no_archive = self.files.values().all(|files| are_servers(files));
         for other in &self.other_files {
             let Some(name) = backup_start(other) else { continue };
             let Some(number) = name.number(bytes) else { continue };
@@ -33,7 +34,7 @@ impl Plan {
                 (Some((first, _)), _) if number < first => self.removed_backups.push(other.clone()),
                 (_, Some((last, _))) if number <= last => self.has_begun_backup = true,
                 // A server keeps the history of its last backup longer than the WAL of the timeline.
-                (None, None) if self.files.values().all(|files| are_servers(files)) => {}
+                (None, None) if is_no_archive => {}
                 // Of all of its timeline nothing is left, and a newer one goes on.
                 (None, None) if self.files.keys().any(|(newer, _)| *newer > name.timeline) => {
                     self.removed_backups.push(other.clone());
