@@ -820,3 +820,38 @@ fn exchanged_histories_do_not_hide_the_oldest_timeline() {
     let checks = ran.json()["checks"].to_string();
     assert!(checks.contains(&format!("restorable to LSN {place}")), "{checks}");
 }
+
+/// Two standbys were promoted, both to timeline 2, and the one that lagged archived as well: of a timeline that
+/// begins later a server fetches no such segment.
+#[test]
+fn segments_of_another_servers_timeline_of_the_same_number_are_blamed_alone() {
+    let early = timeline_1(2, true);
+    let mut first = early.clone();
+    write(&mut first, 400);
+    let mut other = promoted(&early, 1, 2);
+    write(&mut other, 300);
+    other.switch();
+    let mut ours = promoted(&first, 1, 2);
+    let fork = first.at();
+    write(&mut ours, 300);
+    ours.switch();
+    first.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&first, 0, folder);
+    store(&ours, fork, folder);
+    history(folder, 2, &[(1, fork)]);
+    is_green("as it is", folder);
+    let strays = tempfile::tempdir().expect("another directory");
+    store(&other, early.at(), strays.path());
+    let begin = early.at() / SEGMENT;
+    let names: Vec<String> =
+        (begin..fork / SEGMENT).map(|number| format!("00000002{number:016X}")).collect();
+    assert!(names.len() > 1, "{names:?}");
+    for name in &names {
+        fs::copy(strays.path().join(name), folder.join(name)).expect("a copy");
+    }
+    let expected: Vec<_> =
+        names.into_iter().map(|name| ("page_timeline".to_owned(), name)).collect();
+    assert_eq!(told_of(folder), expected);
+}

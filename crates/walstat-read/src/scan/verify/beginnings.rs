@@ -101,7 +101,8 @@ pub(in crate::scan) fn beginnings(
             let goes_on = end.is_some() || is_stray(file, lineage, verifier);
             goes_on.then_some(end.map(|end| (file.number, end)))
         });
-        let (number, end) = begins.find_map(|begin| begin)?;
+        let (number, end) =
+            as_told(&own, lineage, verifier).or_else(|| begins.find_map(|it| it))?;
         let told = lineage.begin();
         let leaves_another = parent != end.timeline;
         let named = histories.ancestors(timeline).and_then(<[Ancestor]>::last);
@@ -110,6 +111,21 @@ pub(in crate::scan) fn beginnings(
         Some((timeline, Beginning { number, told, leaves_another, end }))
     };
     all.filter_map(begins).collect()
+}
+
+/// Where a timeline begins if that is where its history says. Then earlier files under its name are those of
+/// another server that was promoted to a timeline of the same number, and no server fetches them.
+fn as_told(
+    own: &[&Segment],
+    lineage: &Lineage,
+    verifier: &Verifier<'_>,
+) -> Option<(u64, Ancestor)> {
+    let number = lineage.begin().0 / u64::from(verifier.scope.geometry.segment_bytes);
+    let files = own.iter().filter(|file| (number..=number + 1).contains(&file.number));
+    let files: Vec<Segment> = files.copied().cloned().collect();
+    let is_first = own.first().is_some_and(|first| first.number >= number);
+    let end = begin_in(&files, lineage, verifier).filter(|_| !is_first)?;
+    (Some(end.timeline) == lineage.parent() && end.end == lineage.begin()).then_some((number, end))
 }
 
 /// Timelines that begin elsewhere than their histories say, each with the one that it leaves, and where: its
