@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 use walstat_format::version::Version;
@@ -10,7 +10,9 @@ use walstat_names::server_settings::{recovery_commands, recovery_delay, recovery
 use walstat_read::input::history::{self, Histories};
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
+use walstat_read::input::probe::probe;
 use walstat_read::input::segment::Segment;
+use walstat_read::input::storage::Ahead;
 use walstat_read::input::timeline::Lineage;
 use walstat_report::restore::Backup;
 
@@ -18,6 +20,7 @@ use walstat_report::restore::Backup;
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
     let notes = [
         wal_directory(directory, plan.version()),
+        lock_file(directory),
         early_end(directory, backup, plan),
         commands(directory, plan.version()),
         late_end(directory, plan.version()),
@@ -55,6 +58,16 @@ fn wal_directory(directory: &Path, version: &Version) -> Option<String> {
     }
 }
 
+/// A copy of the whole directory has the lock file of the server that went on: `pg_ctl` takes the process in
+/// it for that of the directory that it is given.
+fn lock_file(directory: &Path) -> Option<String> {
+    directory.join("postmaster.pid").exists().then(|| {
+        "postmaster.pid is in the backup: take it out of what is restored; pg_ctl stop would stop the server \
+         that the backup was taken of"
+            .to_owned()
+    })
+}
+
 /// Why a server that is restored from a standby's backup does not open, or late. Before 12 `recovery.conf`
 /// would say so, which is not read.
 fn late_end(directory: &Path, version: &Version) -> Option<String> {
@@ -83,7 +96,10 @@ fn early_end(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     };
     let targets = recovery_targets(directory, is_followed).join(", ");
     (!targets.is_empty()).then(|| {
-        format!("the backup's settings end a restore before the end of the WAL: {targets}")
+        format!(
+            "the backup's settings end a restore before the end of the WAL, or with FATAL: {targets}; take \
+             them out of what is restored, before the start"
+        )
     })
 }
 
@@ -105,8 +121,16 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     // A link may lead into another server's.
     let name = plan.version().wal_directory;
     let path = Some(directory.join(name)).filter(|path| !path.is_symlink())?;
-    let own = fs::read_dir(&path).ok()?;
-    let names = own.flatten().filter_map(|file| SegmentName::parse(file.file_name().to_str()?));
+    let own = fs::read_dir(&path).ok()?.flatten();
+    let named =
+        own.filter_map(|file| Some((SegmentName::parse(file.file_name().to_str()?)?, file.path())));
+    // One that was made ready to be written later has an old address.
+    let is_ready = |(name, path): &(SegmentName, PathBuf)| {
+        let page = probe(path, &mut Ahead::default()).ok().and_then(|it| it.first_page.ok());
+        let begin = name.start(plan.geometry.segment_bytes);
+        page.is_some_and(|page| Some(page.header.address) != begin)
+    };
+    let names = named.filter(|file| !is_ready(file)).map(|(name, _)| name);
     let lineage = lineage_in(&path, backup, plan);
     let taken = taken_from(names, backup, plan, &lineage);
     let (first, last) = (taken.first()?, taken.last()?);

@@ -61,6 +61,13 @@ fn in_tar<N: AsRef<str>>(files: &[(N, Vec<u8>)]) -> TempDir {
     archive(&[("wal.tar", tar_of(files))])
 }
 
+/// A tar of all that lies in a directory.
+fn tar_of_all(directory: &Path) -> TempDir {
+    let mut tar = tar::Builder::new(Vec::new());
+    tar.append_dir_all(".", directory).expect("all of it");
+    archive(&[("wal.tar", tar.into_inner().expect("a vector takes everything"))])
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, bytes).expect("a vector takes everything");

@@ -89,10 +89,12 @@ pub struct Found {
     asked_for: BTreeSet<PathBuf>,
     /// Those that are not read.
     passed_over: Vec<ServersOwn>,
-    /// The same in tars, as indexes of directories.
-    pub(crate) passed_over_in_tars: BTreeSet<usize>,
+    /// The same in tars, and of what others have read, as indexes of directories.
+    pub(crate) passed_over_read: BTreeSet<usize>,
     /// Whether only what lies beside segments is looked for: others read the segments.
     only_beside: bool,
+    /// Others have read all of it: nothing is looked for again.
+    pub is_read: bool,
     /// Files that were read before: those that are still the same are not looked into.
     known: Arc<KnownFiles>,
     /// Directories that were looked into.
@@ -223,9 +225,9 @@ impl Found {
         self.streams.iter().any(|stream| path.starts_with(&stream.path))
     }
 
-    /// The pieces, but for those in tars that are a server's own.
+    /// The pieces, but for those that were read and are no archive's.
     pub(crate) fn looked_into(&self) -> impl Iterator<Item = &Piece> {
-        let is_passed_over = |it: &&Piece| self.passed_over_in_tars.contains(&it.directory);
+        let is_passed_over = |it: &&Piece| self.passed_over_read.contains(&it.directory);
         self.pieces.iter().filter(move |piece| !is_passed_over(piece))
     }
 
@@ -288,14 +290,6 @@ impl Found {
             }
         }
         Ok(true)
-    }
-
-    /// Notes the data directory of which this is the WAL directory, if it is one; whether it is.
-    fn note_data_directory_of(&mut self, path: &Path) -> bool {
-        let data = data_directory_of(path);
-        let has_one = data.is_some();
-        self.data_directory = self.data_directory.take().or(data);
-        has_one
     }
 
     /// Adds a directory in a directory.

@@ -65,7 +65,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
     let mut refused = Vec::new();
     let mut places: Vec<Option<Key>> = Vec::with_capacity(found.pieces.len());
     for (index, piece) in found.pieces.iter().enumerate() {
-        if found.passed_over_in_tars.contains(&piece.directory) {
+        if found.passed_over_read.contains(&piece.directory) {
             places.push(None);
             continue;
         }

@@ -22,7 +22,7 @@ use super::timeline::{Branch, Lineage, branches, newest_complete, without_histor
 use aside::Aside;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use walstat_format::lsn::Lsn;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::Geometry;
@@ -79,6 +79,8 @@ pub struct Plan {
     pub directories: SegmentDirectories,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
+    /// The same, if its WAL is read.
+    pub data_directory_read: Option<PathBuf>,
     /// What the histories of base backups in streams tell; or why they cannot be read.
     pub backups: Vec<Result<ToldLabel, String>>,
     /// Histories of base backups whose WAL is older than all there is.
@@ -123,6 +125,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         begin: placed.begin,
         directories: SegmentDirectories::of(&found.directories),
         data_directory: found.data_directory.clone(),
+        data_directory_read: found.data_directory_read().map(Path::to_owned),
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
@@ -193,6 +196,7 @@ impl Plan {
             begin: None,
             directories: SegmentDirectories::default(),
             data_directory: None,
+            data_directory_read: None,
             backups: Vec::new(),
             removed_backups: Vec::new(),
             has_begun_backup: false,
@@ -228,15 +232,22 @@ impl Plan {
     }
 
     /// Whether there is only a `.partial` of a segment, which nobody fetches, since a newer timeline has all
-    /// of it: where that one begins, and what the older one would have gone on with.
+    /// of it: where that one begins, and what the older one would have gone on with. Its own first segment
+    /// may be gone, with all before.
     pub fn is_replaced_partial(&self, key: &Key) -> bool {
         let (timeline, number) = *key;
         let is_whole = |timeline| {
             let files = self.files.get(&(timeline, number));
             files.is_some_and(|files| files.iter().any(Segment::claims_whole_segment))
         };
-        let others = self.other_lineages.iter().chain([&self.lineage]).map(Lineage::timeline);
-        !is_whole(timeline) && others.filter(|other| *other > timeline).any(is_whole)
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let is_left_there =
+            |newer: &Lineage| newer.leaves(timeline).is_some_and(|at| at.0 / bytes == number);
+        let mut newer = self.other_lineages.iter().chain([&self.lineage]);
+        !is_whole(timeline)
+            && newer.any(|it| {
+                it.timeline() > timeline && (is_whole(it.timeline()) || is_left_there(it))
+            })
     }
 
     /// Names the segments of other histories.

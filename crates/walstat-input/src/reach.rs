@@ -137,13 +137,14 @@ impl<'f> Reach<'f> {
             && count(other) > count(directory)
     }
 
-    /// The archive below which a directory lies on disk, which is looked into in its place.
+    /// The archive below which a directory lies, on disk or in the same tar, and which is looked into in its
+    /// place.
     fn main_above(&self, directory: usize) -> Option<usize> {
         let (_, own) = self.found.directories.place(directory)?;
-        let (_, tar) = self.whole_of(directory)?;
         let main = self.instead.get(&directory).copied().or_else(|| self.instead_of(directory))?;
         let (_, path) = self.found.directories.place(main)?;
-        (tar.is_none() && own != path && own.starts_with(path)).then_some(main)
+        let is_within_one = self.whole_of(main)? == self.whole_of(directory)?;
+        (is_within_one && own != path && own.starts_with(path)).then_some(main)
     }
 
     fn is_servers(&self, directory: usize) -> bool {

@@ -40,6 +40,22 @@ pub enum Item<'a> {
     Broken(String, io::Error),
 }
 
+impl Item<'_> {
+    /// The same in a tar that lies in another one.
+    fn within(self, tar: &Path) -> Self {
+        let within = |path: PathBuf| tar.join(path);
+        match self {
+            Item::Segment(it) => Item::Segment(StreamSegment { path: within(it.path), ..it }),
+            Item::History(it) => Item::History(StreamHistory { path: within(it.path), ..it }),
+            Item::BackupHistory(path, text) => Item::BackupHistory(within(path), text),
+            Item::Other(path) => Item::Other(within(path)),
+            Item::Directory(path) => Item::Directory(within(path)),
+            Item::NoFile(path, kind) => Item::NoFile(within(path), kind),
+            Item::NotWal(..) | Item::Broken(..) => self,
+        }
+    }
+}
+
 /// A segment in a stream.
 pub struct StreamSegment<'a> {
     /// The path of a tar's member; else a name to show.
@@ -50,6 +66,8 @@ pub struct StreamSegment<'a> {
     pub compressed: bool,
     /// How, if it can be decoded.
     pub codec: Option<Codec>,
+    /// How long it is, if that is known and it is not compressed.
+    pub raw_bytes: Option<u64>,
     /// Its first page.
     pub first_page: Result<FirstPage, NotWal>,
     /// Its bytes, from the first one on. Not more than a segment has, if it has no name.
@@ -195,7 +213,8 @@ fn take_member(
     let file = file_name(&member.path);
     let is_file = member.kind == Kind::File && FileName::parse(&file) == FileName::Other;
     if depth > 0 && is_file && is_called_like_a_tar(&file) {
-        let walked = walk(member.bytes, &file, depth, links, visit);
+        let tar = member.path;
+        let walked = walk(member.bytes, &file, depth, links, &mut |item| visit(item.within(&tar)));
         return Ok(walked.unwrap_or_else(|error| visit(Item::Broken(file, error))));
     }
     let member = match links.take(member) {
@@ -244,18 +263,23 @@ fn take_segment(
             let head = read_head(&mut reader)?;
             Ok((codec, head, reader))
         });
-    let path = member.path;
+    let (path, size) = (member.path, member.size);
     let name = Some(name);
     let (codec, head, reader) = match opened {
         Ok(opened) => opened,
         Err(error) => {
             let first_page = Err(NotWal::Io(error.to_string()));
             let mut bytes = Failing(Some(error));
-            let (compressed, codec) = (true, None);
-            let bytes = &mut bytes;
-            let segment =
-                StreamSegment { path, name, compressed, codec, first_page, bytes, is_again };
-            return visit(Item::Segment(segment));
+            return visit(Item::Segment(StreamSegment {
+                path,
+                name,
+                compressed: true,
+                codec: None,
+                raw_bytes: None,
+                first_page,
+                bytes: &mut bytes,
+                is_again,
+            }));
         }
     };
     let first_page = match recognise(&head, "") {
@@ -263,9 +287,16 @@ fn take_segment(
         other => Err(not_wal(other)),
     };
     let compressed = codec.is_some();
-    let bytes = &mut Cursor::new(head).chain(reader);
-    let segment = StreamSegment { path, name, compressed, codec, first_page, bytes, is_again };
-    visit(Item::Segment(segment))
+    visit(Item::Segment(StreamSegment {
+        path,
+        name,
+        compressed,
+        codec,
+        raw_bytes: (!compressed).then_some(size),
+        first_page,
+        bytes: &mut Cursor::new(head).chain(reader),
+        is_again,
+    }))
 }
 
 /// A reader that fails with the error of a member that cannot be read.
@@ -352,13 +383,19 @@ fn segments(
         };
         let length = *length.get_or_insert(said);
         let mut bytes = Cursor::new(head).chain(&mut reader).take(length);
-        let path = PathBuf::from(name);
-        let (name, codec, bytes) = (None, None, &mut bytes);
-        let (compressed, is_again) = (false, false);
-        let segment = StreamSegment { path, name, compressed, codec, first_page, bytes, is_again };
+        let segment = StreamSegment {
+            path: PathBuf::from(name),
+            name: None,
+            compressed: false,
+            codec: None,
+            raw_bytes: None,
+            first_page,
+            bytes: &mut bytes,
+            is_again: false,
+        };
         if visit(Item::Segment(segment)).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        io::copy(bytes, &mut io::sink())?;
+        io::copy(&mut bytes, &mut io::sink())?;
     }
 }

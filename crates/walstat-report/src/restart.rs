@@ -14,7 +14,7 @@ const FROM_ELSEWHERE: [&str; 4] =
 /// How much WAL up to `end` the standby whose data directory this is would replay again after a crash: it
 /// begins at its own restart point, which may lie far before the checkpoints of its primary.
 pub(crate) fn of_standby(plan: &Plan, end: Lsn) -> Option<u64> {
-    let control = control::read(plan.data_directory.as_deref()?).ok()?;
+    let control = control::read(plan.data_directory_read.as_deref()?).ok()?;
     let is_own = control.system_identifier == plan.geometry.system_identifier;
     let bytes = end.0.checked_sub(control.checkpoint.redo.0)?;
     (is_own && control.state.is_standby()).then_some(bytes)
@@ -23,7 +23,7 @@ pub(crate) fn of_standby(plan: &Plan, end: Lsn) -> Option<u64> {
 /// The segment that replay begins in by the `pg_control` of the data directory, if it is older than all that
 /// there are: `could not locate a valid checkpoint record`. A server that runs may have a newer one by now.
 pub fn lost_start(plan: &Plan) -> Option<Problem> {
-    let control = begins_by(plan.data_directory.as_deref()?)?;
+    let control = begins_by(plan.data_directory_read.as_deref()?)?;
     if control.system_identifier != plan.geometry.system_identifier {
         return None;
     }

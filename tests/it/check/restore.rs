@@ -75,14 +75,15 @@ fn a_target_in_the_backups_own_settings_is_said() {
     let notes = |target: &str| {
         fs::write(base.path().join("postgresql.auto.conf"), target).expect("settings");
         let ran = restore(&[backup().join("archive")], base.path()).exits(0);
-        let note = "end a restore before the end of the WAL: ";
-        let told = ran.stdout.split_once(note).and_then(|(_, told)| told.lines().next());
-        told.map(str::to_owned)
+        let note = "end a restore before the end of the WAL, or with FATAL: ";
+        let told =
+            ran.stdout.split_once(note).and_then(|(_, told)| told.split_once("; take them out"));
+        told.map(|(targets, _)| targets.to_owned())
     };
-    assert_eq!(notes("recovery_target_xid = 800").as_deref(), Some("recovery_target_xid = '800'."));
+    assert_eq!(notes("recovery_target_xid = 800").as_deref(), Some("recovery_target_xid = '800'"));
     assert_eq!(notes("recovery_target_xid = ''"), None);
     let other = notes("recovery_target_timeline = 2");
-    assert_eq!(other.as_deref(), Some("recovery_target_timeline = '2'."));
+    assert_eq!(other.as_deref(), Some("recovery_target_timeline = '2'"));
     // That of the archive.
     assert_eq!(notes("recovery_target_timeline = 1"), None);
     assert_eq!(notes("recovery_target_timeline = current"), None);
@@ -564,6 +565,12 @@ fn wal_in_the_backup_itself_is_spoken_of() {
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
     let ran = restore(&[&rest[..], std::slice::from_ref(&own)].concat(), folder.path()).exits(0);
     assert!(!ran.stdout.contains("own pg_wal"), "{}", ran.stdout);
+    // A copy of the whole directory has segments that its server had made ready for later.
+    let [eighth, later] = ["08", "0B"].map(|it| own.join(format!("0000000100000000000000{it}")));
+    fs::copy(&eighth, &later).expect("a copy");
+    let ran = restore(&rest, folder.path()).exits(1);
+    assert!(ran.stdout.contains(note), "{}", ran.stdout);
+    fs::remove_file(later).expect("the copy");
     // As `pg_receivewal` has it of the newest one: no server asks for that.
     let received = tempfile::tempdir().expect("a folder");
     let partial = received.path().join("000000010000000000000008.partial");
@@ -987,6 +994,34 @@ fn what_keeps_a_restored_server_from_opening_is_noted() {
     assert!(!ran.stdout.contains("archive_cleanup"), "{}", ran.stdout);
     fs::write(folder.path().join("standby.signal"), "").expect("a file");
     noted("standby.signal is in the backup");
+    fs::write(folder.path().join("postmaster.pid"), "47\n").expect("a file");
+    noted("postmaster.pid is in the backup");
+}
+
+/// A server that was stopped beside the archive ends in WAL that only its own pg_wal has.
+#[test]
+fn the_end_of_a_server_beside_the_archive_is_in_its_own_wal() {
+    let folder = copied_base();
+    fs::remove_file(folder.path().join("backup_label")).expect("the label");
+    let main = folder.path().join("main");
+    fs::create_dir_all(main.join("pg_wal/archive_status")).expect("folders");
+    fs::rename(folder.path().join("global"), main.join("global")).expect("moved");
+    fs::write(main.join("PG_VERSION"), "15\n").expect("a file");
+    fs::create_dir(folder.path().join("wal")).expect("a folder");
+    for (numbers, place) in [(6..=7, "wal"), (8..=10, "main/pg_wal")] {
+        for path in segments(*numbers.start(), *numbers.end()) {
+            let packed = fs::read(&path).expect("a segment");
+            let bytes = zstd::decode_all(&packed[..]).expect("zstd");
+            let to = folder.path().join(place).join(path.file_stem().expect("a name"));
+            fs::write(to, bytes).expect("a copy");
+        }
+    }
+    for place in ["", "wal", "main"] {
+        finish(check::<&str>(&[]).arg(folder.path().join(place))).exits(0);
+    }
+    fs::remove_dir_all(folder.path().join("wal")).expect("the archive");
+    fs::remove_file(main.join("pg_wal/000000010000000000000008")).expect("a segment");
+    finish(check::<&str>(&[]).arg(folder.path())).exits(4);
 }
 
 /// No restore_command looks into it: what the archive has lost is missing, and what only the backup has is no
@@ -1016,7 +1051,26 @@ fn the_wal_of_a_base_backup_beside_the_archive_is_its_own() {
     fs::remove_file(archive.join("000000010000000000000009")).expect("a segment");
     let ran = restore(&both, &label()).exits(4);
     assert!(sentence(&ran).contains("0/00900000 only"), "{}", sentence(&ran));
+    // All of it in one tar, and read in parts.
     let tar = tempfile::tempdir().expect("a folder");
+    fs::create_dir(own.join("archive_status")).expect("a folder");
+    let all = tar.path().join("all.tar");
+    let whole = tar::Builder::new(fs::File::create(&all).expect("a tar"));
+    { whole }.append_dir_all(".", folder.path()).expect("a tar of all");
+    let ran = restore(std::slice::from_ref(&all), &label()).exits(4);
+    assert!(sentence(&ran).contains("0/00900000 only"), "{}", sentence(&ran));
+    assert!(ran.stdout.contains("tuesday/pg_wal: not read"), "{}", ran.stdout);
+    let part = tar.path().join("part");
+    let in_parts = [&archive, &own].map(|it| fs::read_dir(it).expect("a folder").flatten());
+    let in_parts = in_parts.into_iter().flatten().map(|file| file.path());
+    let in_parts = in_parts.filter(|path| path.is_file());
+    finish(command(&["--partial", "-o"]).arg(&part).args(in_parts)).exits(0);
+    let merged = finish(command(&["merge", "-f", "json"]).arg(&part).arg(folder.path())).exits(4);
+    let of_all = finish(command(&["-f", "json"]).arg(folder.path())).exits(4);
+    for key in ["/problems", "/notes/0", "/totals"] {
+        assert_eq!(merged.json().pointer(key), of_all.json().pointer(key), "{key}");
+    }
+    fs::remove_dir(own.join("archive_status")).expect("the folder");
     fs::rename(&archive, tar.path().join("wal")).expect("moved");
     let whole = tar::Builder::new(fs::File::create(tar.path().join("tuesday.tar")).expect("a tar"));
     let packed = { whole }.append_dir_all(".", folder.path().join("tuesday"));

@@ -55,6 +55,28 @@ fn refuses(parts: &[PathBuf], words: &[&str]) {
     }
 }
 
+/// A directory that changes while it is merged has a segment missing: nothing is read again.
+#[test]
+fn a_merge_reads_no_segment_of_a_directory_that_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("archive");
+    fs::create_dir(&archive).expect("a folder");
+    for (index, file) in files(&sample("pg15-mixed").wal).iter().take(5).enumerate() {
+        if index != 2 {
+            let packed = fs::read(file).expect("a segment");
+            fs::write(archive.join(file.file_name().expect("a name")), packed).expect("a copy");
+        }
+    }
+    let segments = fs::read_dir(&archive).expect("the archive").flatten().map(|file| file.path());
+    let segments: Vec<PathBuf> = segments.collect();
+    let part = part(folder.path().join("part"), &[], &segments);
+    fs::write(archive.join("just"), "now").expect("a file");
+    let merged = merge(&[part, archive.clone()], &["--format=json"]).exits(4).json();
+    let whole = walstat(&call(&["--format=json"], &[archive])).exits(4).json();
+    assert_eq!(merged["books"], whole["books"]);
+    assert_eq!(merged["books"]["duplicate_bytes"], 0);
+}
+
 /// Into so many parts a sample is divided.
 const PARTS: usize = 4;
 

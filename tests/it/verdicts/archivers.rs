@@ -66,6 +66,12 @@ fn moved(mut files: Files, from: usize, to: impl Fn(&str) -> String) -> Files {
 #[test]
 fn a_segment_where_pgbackrest_does_not_look_is_missing() {
     is_green("as it should be", archive(&stanza()).path());
+    // Its segments are packed, and histories never.
+    let mut with_history = stanza();
+    with_history.push(("x/15-1/00000002.history".to_owned(), b"1\t0/800000\tx\n".to_vec()));
+    let notes =
+        check(&["--as", "archive"], archive(&with_history).path()).json()["notes"].to_string();
+    assert!(!notes.contains("both kinds"), "{notes}");
     let places: [(&str, &Move); 8] = [
         ("beside the stanza", &|path| format!("old/{}", last(path))),
         ("above the stanza", &|path| last(path).to_owned()),

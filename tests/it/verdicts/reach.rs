@@ -3,7 +3,8 @@
 
 use super::timelines::two_timelines;
 use super::{
-    NAMES, archive, check, in_tar, is_green, is_noted, is_red, put, restore_verdict, segment, told,
+    NAMES, archive, check, in_tar, is_green, is_noted, is_red, put, restore_verdict, segment,
+    tar_of_all, told,
 };
 use crate::support::{command, finish};
 use std::fs;
@@ -169,7 +170,9 @@ fn a_copy_under_way_in_a_directory_below_the_archive_is_none_of_it() {
     };
     for place in ["tmp", "snapshots/friday", "#recycle"] {
         for bytes in [&[], &last[..100], &last[..300_000]] {
-            is_noted(place, with(place, bytes).path(), note);
+            let directory = with(place, bytes);
+            is_noted(place, directory.path(), note);
+            is_noted(place, &tar_of_all(directory.path()).path().join("wal.tar"), note);
         }
         // The archive has it, too.
         for bytes in [&[], &last[..300_000]] {
@@ -194,4 +197,29 @@ fn a_copy_under_way_in_a_directory_below_the_archive_is_none_of_it() {
     let directory = archive(&[placed(["", "", ""]).remove(0), placed(["", "", ""]).remove(2)]);
     put(directory.path(), &format!("tmp/{}", NAMES[1]), &segment(1)[..300_000]);
     misses("a hole", directory.path(), &[1]);
+}
+
+/// On disk nobody looks into them for an archive.
+#[test]
+fn directories_in_a_tar_are_looked_into_as_those_on_disk() {
+    let place = |hidden: &str| {
+        let directory = archive(&[placed(["", "", ""]).remove(0), placed(["", "", ""]).remove(2)]);
+        put(directory.path(), &format!("{hidden}/{}", NAMES[1]), &segment(1));
+        directory
+    };
+    for hidden in [".snap", "x/.snap/y", "lost+found"] {
+        let directory = place(hidden);
+        misses(hidden, directory.path(), &[1]);
+        misses(hidden, &tar_of_all(directory.path()).path().join("wal.tar"), &[1]);
+    }
+    // There is nothing else.
+    let hidden = in_directories([".snap", ".snap", ".snap"]);
+    is_green("nothing else", &tar_of_all(hidden.path()).path().join("wal.tar"));
+    // A tar in the tar: what lies in it does not lie beside it.
+    let older = tar_of_all(in_directories(["", "", ""]).path());
+    let outer = archive(&[placed(["", "", ""]).remove(0), placed(["", "", ""]).remove(2)]);
+    let days = fs::read(older.path().join("wal.tar")).expect("the tar");
+    put(outer.path(), "days.tar", &days);
+    misses("in a tar of it", outer.path(), &[1]);
+    misses("in a tar in a tar", &tar_of_all(outer.path()).path().join("wal.tar"), &[1]);
 }

@@ -821,8 +821,8 @@ fn exchanged_histories_do_not_hide_the_oldest_timeline() {
     assert!(checks.contains(&format!("restorable to LSN {place}")), "{checks}");
 }
 
-/// Two standbys were promoted, both to timeline 2, and the one that lagged archived as well: of a timeline that
-/// begins later a server fetches no such segment.
+/// Two standbys were promoted, both to timeline 2, and the one that lagged archived as well: of a timeline
+/// that begins later a server fetches no such segment.
 #[test]
 fn segments_of_another_servers_timeline_of_the_same_number_are_blamed_alone() {
     let early = timeline_1(2, true);

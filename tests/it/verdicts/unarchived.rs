@@ -412,3 +412,40 @@ fn the_segment_in_which_a_timeline_was_left_need_not_be_full() {
     let told = told(&check(&["--as", "archive"], directory).exits(4));
     assert!(told.iter().any(|(_, file)| *file == name), "{told:?}");
 }
+
+/// Retention took the segment in which timeline 2 begins; the server's own pg_wal has the `.partial` of the
+/// other one, and the archive what that one wrote after it.
+#[test]
+fn a_partial_where_a_timeline_was_left_leaves_nothing_missing() {
+    let early = timeline_1(2, true);
+    let mut lost = early.clone();
+    write(&mut lost, 300);
+    lost.switch();
+    let newer = {
+        let mut newer = promoted(&early, 1, 2);
+        write(&mut newer, 300);
+        newer.switch();
+        newer
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&lost, 0, folder);
+    store(&newer, early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    let fork = early.at() / SEGMENT;
+    let name = |timeline: u32, number: u64| folder.join(format!("{timeline:08X}{number:016X}"));
+    assert!(name(1, fork + 1).exists() && name(2, fork + 1).exists());
+    for number in FIRST..fork {
+        fs::remove_file(name(1, number)).expect("removed");
+    }
+    fs::rename(name(1, fork), name(1, fork).with_extension("partial")).expect("renamed");
+    is_green("with all of the newer timeline", folder);
+    fs::remove_file(name(2, fork)).expect("removed");
+    is_green("without its first segment", folder);
+    // What the newer one has not begun to replace is missing.
+    for number in fork + 1..=newer.at() / SEGMENT {
+        _ = fs::remove_file(name(2, number));
+    }
+    fs::remove_file(folder.join("00000002.history")).expect("removed");
+    assert!(!told(&check(&["--as", "archive"], folder)).is_empty());
+}

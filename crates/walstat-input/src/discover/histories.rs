@@ -78,7 +78,8 @@ impl Found {
                 self.histories.add(timeline, Err::<&[u8], _>(found), &file);
             } else {
                 // pg_receivewal packs segments alone.
-                self.notes.extend(suffix.filter(|_| codec.is_none()).map(|suffix| {
+                let suffix = suffix.filter(|_| codec.is_none() && !is_looked_at);
+                self.notes.extend(suffix.map(|suffix| {
                     format!(
                         "{file} among files under .{suffix}: a restore_command has to fetch both kinds, and \
                          unpack one"

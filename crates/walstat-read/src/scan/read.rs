@@ -71,11 +71,11 @@ pub(crate) fn read_passed(
     let passed = recall(&found);
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
-    let tries_max = if found.streams.is_empty() { TRIES_MAX } else { 0 };
+    let tries_max = if found.streams.is_empty() && !found.is_read { TRIES_MAX } else { 0 };
     let (mut tries, mut seen, mut patience) = (0, Vec::new(), Patience::default());
     let (plan, mut outcome) = loop {
         found.fail_if_given_up()?;
-        found.pass_over_in_tars();
+        found.pass_over_read();
         found.judge_plain_histories();
         reading.settle_histories(&mut found)?;
         let mut plan = reading.plan(&found)?;

@@ -232,6 +232,7 @@ impl<'a> Collector<'a> {
             first_page: piece.probe.first_page.clone(),
             compressed: piece.probe.compressed,
             codec: None,
+            raw_bytes: piece.probe.raw_bytes,
             bytes: &mut bytes,
             is_again: false,
         };
@@ -382,7 +383,7 @@ impl<'a> Collector<'a> {
         let probe = Probe {
             source: Source::Streamed(path.into(), item.codec),
             compressed: item.compressed,
-            raw_bytes: None,
+            raw_bytes: item.raw_bytes,
             modified: None,
             stamp: None,
             first_page: item.first_page.clone(),
