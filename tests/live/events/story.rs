@@ -47,10 +47,14 @@ fn the_paper_leads_back_to_the_table() {
         &home,
         &format!("pg_basebackup {connection} -c fast -X none {places} -D backup 2>/dev/null"),
     );
-    // As the backup of a standby has it.
+    // As the backup of a standby has it, that of a server that was recovered once, and a copy of one that runs.
     shell(
         &home,
         "touch backup/standby.signal
+         cp data/postmaster.pid backup/
+         echo \"recovery_target_time = '2026-01-01 00:00:00+00'\" >> backup/postgresql.conf
+         printf 'Recovery_Target_xid = 44' >> backup/postgresql.auto.conf
+         echo >> backup/postgresql.auto.conf
          echo \"recovery_end_command = 'touch ../ended'\" >> backup/postgresql.auto.conf",
     );
     let files_of_backup = "find place_of_backup -type f -exec md5sum {} + | sort";
