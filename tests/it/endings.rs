@@ -1,6 +1,8 @@
 //! The promise: every ending has a name, and all but damage are normal: exit 0, no problem, no
 //! message.
 
+use crate::common::builder::{Form, Wal};
+use crate::common::record::Rec;
 use crate::support::fixtures::{Sample, sample, samples};
 use crate::support::wal::{file, plain, put};
 use crate::support::{json_of, number, walstat};
@@ -341,4 +343,35 @@ fn a_standby_ends_in_old_content_from_the_middle_of_a_page_on() {
     }
     assert!(cut > 100, "{cut}");
     assert_eq!(damaged, 0, "of {cut}");
+}
+
+/// Behind its end is the rest of an old record in which something looks like the header of one that goes on:
+/// an LSN, or two numbers that read as one.
+#[test]
+fn what_looks_like_a_record_in_old_content_is_none() {
+    let mut old = Wal::new(Form::of("15"), 7);
+    [50, 300, 50, 4000, 6000].iter().for_each(|size| _ = old.add(&Rec::data(*size)));
+    old.switch();
+    let old = old.finish().files.remove(&7).expect("the segment");
+    let mut wal = Wal::new(Form::of("15"), 8);
+    wal.add(&Rec::data(50));
+    wal.switch();
+    [50, 100].iter().for_each(|size| _ = wal.add(&Rec::data(*size)));
+    let at = wal.at();
+    let mut files = wal.finish().files;
+    let file = files.get_mut(&9).expect("the segment");
+    file.resize(old.len(), 0);
+    let offset = (at % old.len() as u64) as usize;
+    file[offset..].copy_from_slice(&old[offset..]);
+    let header = [&0x1_0000_u32.to_le_bytes()[..], &[0; 4], &(at - 40).to_le_bytes()].concat();
+    file[offset + 16..][..16].copy_from_slice(&header);
+    file[offset + 32..][..8].copy_from_slice(&[0x10, 8, 0, 0, 1, 2, 3, 4]);
+    let directory = tempfile::tempdir().expect("a folder");
+    for (number, bytes) in &files {
+        put(directory.path(), &format!("{:08X}{number:016X}", 1), bytes);
+    }
+    let path = directory.path().to_str().expect("a path");
+    let ran = walstat(&["check", "-f", "json", "--as", "pg_wal", path]);
+    assert_eq!(ran.json()["problems"], Value::Array(vec![]));
+    assert_eq!(ran.exits(0).json()["ending"]["kind"], "recycled");
 }

@@ -449,3 +449,39 @@ fn a_partial_where_a_timeline_was_left_leaves_nothing_missing() {
     fs::remove_file(folder.join("00000002.history")).expect("removed");
     assert!(!told(&check(&["--as", "archive"], folder)).is_empty());
 }
+
+/// The host of an old primary comes back, and archives what its timeline wrote behind the place where it was
+/// left: nobody fetches that, and what retention takes of the newer one is taken from the old end.
+#[test]
+fn late_segments_of_a_timeline_that_was_left_do_not_make_older_ones_missing() {
+    let early = timeline_1(2, true);
+    let mut lost = early.clone();
+    write(&mut lost, 300);
+    lost.switch();
+    let mut newer = promoted(&early, 1, 2);
+    write(&mut newer, 600);
+    newer.switch();
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path();
+    store(&lost, 0, folder);
+    store(&newer, early.at(), folder);
+    history(folder, 2, &[(1, early.at())]);
+    let state = folder.with_extension("state");
+    let round = || check(&["--as", "archive", "--state", state.to_str().expect("a path")], folder);
+    assert_eq!(told(&round()), []);
+    let (fork, last) = (early.at() / SEGMENT, newer.at() / SEGMENT);
+    let remove = |timeline: u32, numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            let name = format!("{timeline:08X}{number:016X}");
+            fs::remove_file(folder.join(&name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    };
+    remove(1, FIRST..fork);
+    remove(2, fork..fork + 3);
+    assert!(folder.join(format!("00000001{fork:016X}")).exists() && fork + 4 < last);
+    assert_eq!(told(&round()), []);
+    // In the middle, and at the end, one is missing.
+    remove(2, fork + 4..fork + 5);
+    assert!(!told(&round()).is_empty());
+    fs::remove_file(state).expect("the state");
+}

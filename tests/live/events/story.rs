@@ -47,7 +47,7 @@ fn the_paper_leads_back_to_the_table() {
         &home,
         &format!("pg_basebackup {connection} -c fast -X none {places} -D backup 2>/dev/null"),
     );
-    // As the backup of a standby has it, that of a server that was recovered once, and a copy of one that runs.
+    // As the backup of a standby has it, that of a server that was recovered, and a copy of one that runs.
     shell(
         &home,
         "touch backup/standby.signal

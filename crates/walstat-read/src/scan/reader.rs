@@ -437,11 +437,11 @@ impl<'s> Reader<'s> {
         let rest = page.bytes.get(offset + failed..).unwrap_or_default();
         let zeros = leading_zeros(rest);
         let from = if failed > 0 { 0 } else { zeros };
+        self.note_rest_of_page(page, offset);
         if let Some(next) = self.scope.next_record(page, offset + 1, offset + from) {
             self.book(Heading::Incomplete, lsn, next - offset);
             return Some(next);
         }
-        self.note_rest_of_page(page, offset);
         self.book(Heading::Incomplete, lsn, failed);
         self.book_rest(Lsn(lsn.0 + failed as u64), rest, zeros);
         None

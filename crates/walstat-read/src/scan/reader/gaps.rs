@@ -65,7 +65,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The same of what follows in the page where a gap starts.
+    /// The same of what follows in the page where a gap starts, whatever looks like a record there.
     pub(super) fn note_rest_of_page(&mut self, page: Page<'_>, offset: usize) {
         let lsn = Lsn(page.lsn.0 + offset as u64);
         if let Some(gap) = self.run.gap.as_mut().filter(|gap| gap.start == lsn) {
