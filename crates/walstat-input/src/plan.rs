@@ -5,6 +5,7 @@ mod aside;
 mod backups;
 mod latest;
 mod older_timelines;
+mod recycled;
 mod resembling;
 
 use super::discover::Found;
@@ -89,6 +90,8 @@ pub struct Plan {
     pub has_begun_backup: bool,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
+    /// Those of them that a server has recycled, while it kept an older one.
+    pub recycled: Vec<Range<Lsn>>,
 }
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
@@ -201,6 +204,7 @@ impl Plan {
             removed_backups: Vec::new(),
             has_begun_backup: false,
             accepted_gaps: Vec::new(),
+            recycled: Vec::new(),
         }
     }
 
@@ -258,7 +262,7 @@ impl Plan {
         self.other_files.sort();
     }
 
-    /// Takes note of segments that may be missing.
+    /// Takes note of segments that may be missing, those that a server has recycled among them.
     ///
     /// # Errors
     ///
@@ -267,6 +271,7 @@ impl Plan {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
         self.leave_out_partial();
+        self.accept_recycled();
         Ok(())
     }
 

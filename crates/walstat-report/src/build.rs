@@ -346,6 +346,15 @@ fn before_reset(hole: &Range<Lsn>) -> String {
     )
 }
 
+/// A hole before the place where recovery of the server begins.
+fn recycled(hole: &Range<Lsn>) -> String {
+    let Range { start, end } = hole;
+    format!(
+        "no WAL from {start} to {end}: the server has recycled it, while an older segment waited for the \
+         archiver; its recovery begins behind it"
+    )
+}
+
 /// The space that segments take which were closed before they were full.
 fn closed_early(books: &model::Books) -> Option<String> {
     books.closed_early_ratio().map(|_| {
@@ -368,6 +377,7 @@ fn notes<O>(
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     notes.extend(outcome.unfetched.first().map(not_fetched));
     notes.extend(outcome.holes.before_reset.iter().map(before_reset));
+    notes.extend(plan.recycled.iter().map(recycled));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

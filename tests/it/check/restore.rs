@@ -1019,8 +1019,17 @@ fn the_end_of_a_server_beside_the_archive_is_in_its_own_wal() {
     for place in ["", "wal", "main"] {
         finish(check::<&str>(&[]).arg(folder.path().join(place))).exits(0);
     }
+    // It keeps an old segment for its archiver, and recycles those behind, up to where recovery begins.
+    let [sixth, eighth] = ["06", "08"].map(|it| format!("0000000100000000000000{it}"));
+    fs::rename(folder.path().join("wal").join(&sixth), main.join("pg_wal").join(&sixth))
+        .expect("moved");
+    for place in [&main, &main.join("pg_wal")] {
+        let ran = finish(check::<&str>(&[]).arg(place)).exits(0);
+        assert!(ran.stdout.contains("0/00800000: the server has recycled it"), "{}", ran.stdout);
+    }
+    finish(check(&["--as", "archive"]).arg(&main)).exits(4);
     fs::remove_dir_all(folder.path().join("wal")).expect("the archive");
-    fs::remove_file(main.join("pg_wal/000000010000000000000008")).expect("a segment");
+    fs::remove_file(main.join("pg_wal").join(eighth)).expect("a segment");
     finish(check::<&str>(&[]).arg(folder.path())).exits(4);
 }
 
