@@ -10,7 +10,7 @@ use walstat_names::server_settings::{recovery_commands, recovery_delay, recovery
 use walstat_read::input::history::{self, Histories};
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
-use walstat_read::input::probe::probe;
+use walstat_read::input::probe::{NotWal, probe};
 use walstat_read::input::segment::Segment;
 use walstat_read::input::storage::Ahead;
 use walstat_read::input::timeline::Lineage;
@@ -124,11 +124,14 @@ fn own_wal(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
     let own = fs::read_dir(&path).ok()?.flatten();
     let named =
         own.filter_map(|file| Some((SegmentName::parse(file.file_name().to_str()?)?, file.path())));
-    // One that was made ready to be written later has an old address.
+    // One that was made ready to be written later has zeros, or an old address.
     let is_ready = |(name, path): &(SegmentName, PathBuf)| {
-        let page = probe(path, &mut Ahead::default()).ok().and_then(|it| it.first_page.ok());
         let begin = name.start(plan.geometry.segment_bytes);
-        page.is_some_and(|page| Some(page.header.address) != begin)
+        match probe(path, &mut Ahead::default()).map(|probe| probe.first_page) {
+            Ok(Ok(page)) => Some(page.header.address) != begin,
+            Ok(Err(reason)) => reason == NotWal::Zeros,
+            Err(_) => false,
+        }
     };
     let names = named.filter(|file| !is_ready(file)).map(|(name, _)| name);
     let lineage = lineage_in(&path, backup, plan);

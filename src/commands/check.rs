@@ -229,7 +229,7 @@ fn gather(
     let mut found = round::found(args, state)?;
     found.to_restore = backup.map(Backup::to_restore).unwrap_or_default();
     // Before the WAL, in which a running server has each checkpoint that is named there.
-    let control = found.data_directory_read().and_then(begins_by);
+    let control = found.data_directory_read().as_deref().and_then(begins_by);
     let known = Known::of(&args.names.sources(), &found, &request.dimensions);
     let counters = match state {
         _ if needs_tables(limits) => assemble::whole(&known),

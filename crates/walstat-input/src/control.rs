@@ -78,6 +78,11 @@ pub enum State {
 }
 
 impl State {
+    /// Whether a server may be running that writes WAL there, or receives it.
+    pub fn runs(self) -> bool {
+        matches!(self, State::InProduction | State::InArchiveRecovery | State::ShuttingDown)
+    }
+
     fn of(number: u32) -> Option<State> {
         use State::*;
         let states = [

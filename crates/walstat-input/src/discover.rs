@@ -89,12 +89,12 @@ pub struct Found {
     asked_for: BTreeSet<PathBuf>,
     /// Those that are not read.
     passed_over: Vec<ServersOwn>,
-    /// The same in tars, and of what others have read, as indexes of directories.
+    /// Directories of what was read, in tars or by others, that are no archive's, by their indexes.
     pub(crate) passed_over_read: BTreeSet<usize>,
     /// Whether only what lies beside segments is looked for: others read the segments.
     only_beside: bool,
     /// Others have read all of it: nothing is looked for again.
-    pub is_read: bool,
+    pub is_merged: bool,
     /// Files that were read before: those that are still the same are not looked into.
     known: Arc<KnownFiles>,
     /// Directories that were looked into.

@@ -23,7 +23,7 @@ use super::timeline::{Branch, Lineage, branches, newest_complete, without_histor
 use aside::Aside;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use walstat_format::lsn::Lsn;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::Geometry;
@@ -80,7 +80,7 @@ pub struct Plan {
     pub directories: SegmentDirectories,
     /// The data directory among the paths.
     pub data_directory: Option<PathBuf>,
-    /// The same, if its WAL is read.
+    /// The one whose own WAL is read, if it is one alone.
     pub data_directory_read: Option<PathBuf>,
     /// What the histories of base backups in streams tell; or why they cannot be read.
     pub backups: Vec<Result<ToldLabel, String>>,
@@ -90,7 +90,7 @@ pub struct Plan {
     pub has_begun_backup: bool,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
-    /// Those of them that a server has recycled, while it kept an older one.
+    /// Segments of the timeline that is followed that a server has recycled, while it kept an older one.
     pub recycled: Vec<Range<Lsn>>,
 }
 
@@ -128,7 +128,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         begin: placed.begin,
         directories: SegmentDirectories::of(&found.directories),
         data_directory: found.data_directory.clone(),
-        data_directory_read: found.data_directory_read().map(Path::to_owned),
+        data_directory_read: found.data_directory_read(),
         backups: found.backups.clone(),
         ..Plan::new(placed.geometry)
     };
@@ -262,7 +262,7 @@ impl Plan {
         self.other_files.sort();
     }
 
-    /// Takes note of segments that may be missing, those that a server has recycled among them.
+    /// Takes note of segments that may be missing, and of those that a server has recycled.
     ///
     /// # Errors
     ///
@@ -271,7 +271,7 @@ impl Plan {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
         self.leave_out_partial();
-        self.accept_recycled();
+        self.recycled = self.holes_recycled();
         Ok(())
     }
 
@@ -362,6 +362,7 @@ impl Plan {
             segments: &self.segments,
             lineage: &self.lineage,
             accepted_gaps: &self.accepted_gaps,
+            recycled: &self.recycled,
         }
     }
 
@@ -417,6 +418,8 @@ pub struct Chain<'p> {
     pub lineage: &'p Lineage,
     /// Segments that may be missing.
     pub accepted_gaps: &'p [Range<Lsn>],
+    /// Segments that a server has recycled.
+    pub recycled: &'p [Range<Lsn>],
 }
 
 impl<'p> Chain<'p> {

@@ -29,6 +29,8 @@ type Whole = (usize, Option<usize>);
 #[derive(Debug)]
 pub(super) struct Reach<'f> {
     found: &'f Found,
+    /// Indexes of the tars.
+    streams: BTreeMap<&'f Path, usize>,
     /// The segments of each directory, by its index.
     keys: BTreeMap<usize, BTreeSet<Key>>,
     /// The archive in each of the paths asked for, and in each tar.
@@ -55,7 +57,10 @@ impl<'f> Reach<'f> {
         for (piece, key) in asked_for(found, places) {
             keys.entry(piece.directory).or_default().insert(key);
         }
-        let mut reach = Reach { found, keys, mains: BTreeMap::new(), instead: BTreeMap::new() };
+        let streams = found.streams.iter().enumerate();
+        let streams = streams.map(|(index, stream)| (&*stream.path, index)).collect_map();
+        let (mains, instead) = (BTreeMap::new(), BTreeMap::new());
+        let mut reach = Reach { found, streams, keys, mains, instead };
         reach.mains = reach.main_of_each();
         let instead = reach.keys.keys().filter_map(|&directory| {
             let is_above = |other: &&usize| reach.is_above(**other, directory);
@@ -69,7 +74,7 @@ impl<'f> Reach<'f> {
     /// The path asked for, or the tar, that a directory lies in.
     fn whole_of(&self, directory: usize) -> Option<Whole> {
         let (root, path) = self.found.directories.place(directory)?;
-        Some((root, self.found.streams.iter().position(|stream| path.starts_with(&stream.path))))
+        Some((root, path.ancestors().find_map(|above| self.streams.get(above)).copied()))
     }
 
     /// Its own path.

@@ -288,8 +288,8 @@ pub fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
     }
 }
 
-/// Segments that the timeline followed has left: how many of each timeline, and how many `.partial` of which
-/// a newer timeline has the whole.
+/// Segments that the timeline followed has left: how many of each timeline, and how many `.partial` that
+/// nobody fetches.
 pub(crate) fn left_aside(plan: &Plan) -> (BTreeMap<u32, usize>, usize) {
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     let bytes = plan.geometry.segment_bytes;
@@ -332,8 +332,11 @@ fn not_counted(plan: &Plan) -> Vec<String> {
              {followed} is followed{goes_on} (-t {timeline} counts them)"
         )
     };
-    let not_read = (partial > 0)
-        .then(|| format!("{partial} .partial not read: a newer timeline has the whole segment"));
+    let not_read = (partial > 0).then(|| {
+        format!(
+            "{partial} .partial not read: a newer timeline begins in that segment, or has all of it"
+        )
+    });
     counts.into_iter().map(note).chain(not_read).collect()
 }
 

@@ -570,6 +570,9 @@ fn wal_in_the_backup_itself_is_spoken_of() {
     fs::copy(&eighth, &later).expect("a copy");
     let ran = restore(&rest, folder.path()).exits(1);
     assert!(ran.stdout.contains(note), "{}", ran.stdout);
+    fs::write(&later, vec![0; 1 << 20]).expect("zeros");
+    let ran = restore(&rest, folder.path()).exits(1);
+    assert!(ran.stdout.contains(note), "{}", ran.stdout);
     fs::remove_file(later).expect("the copy");
     // As `pg_receivewal` has it of the newest one: no server asks for that.
     let received = tempfile::tempdir().expect("a folder");
@@ -1027,7 +1030,21 @@ fn the_end_of_a_server_beside_the_archive_is_in_its_own_wal() {
         let ran = finish(check::<&str>(&[]).arg(place)).exits(0);
         assert!(ran.stdout.contains("0/00800000: the server has recycled it"), "{}", ran.stdout);
     }
-    finish(check(&["--as", "archive"]).arg(&main)).exits(4);
+    // Not where somebody else removed them, nor of a backup, nor where an archive lacks them.
+    let status = main.join("pg_wal/archive_status/000000010000000000000007.ready");
+    fs::write(&status, "").expect("a status");
+    finish(check::<&str>(&[]).arg(&main)).exits(4);
+    fs::remove_file(status).expect("the status");
+    fs::copy(label(), main.join("backup_label")).expect("a label");
+    finish(check::<&str>(&[]).arg(&main)).exits(4);
+    fs::remove_file(main.join("backup_label")).expect("the label");
+    let packed = folder.path().join("packed");
+    fs::create_dir(&packed).expect("a folder");
+    for path in [segments(6, 6), segments(8, 10)].concat() {
+        fs::copy(&path, packed.join(path.file_name().expect("a name"))).expect("a copy");
+    }
+    finish(check::<&str>(&[]).args([&packed, &main])).exits(4);
+    fs::remove_dir_all(packed).expect("the archive");
     fs::remove_dir_all(folder.path().join("wal")).expect("the archive");
     fs::remove_file(main.join("pg_wal").join(eighth)).expect("a segment");
     finish(check::<&str>(&[]).arg(folder.path())).exits(4);

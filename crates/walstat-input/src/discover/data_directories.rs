@@ -8,7 +8,7 @@ use crate::label::{BACKUP_LABEL, PG_VERSION};
 use crate::names::file_name;
 use crate::storage;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 
@@ -65,36 +65,45 @@ impl Found {
 
     /// Notes what is not read, unless it was asked for by its own path.
     pub(super) fn tell_passed_over(&mut self) {
-        let mut passed_over = std::mem::take(&mut self.passed_over);
-        passed_over.retain(|own| !self.is_seen(&own.path));
-        self.notes.extend(passed_over.iter().filter(|own| has_segments(&own.path)).map(note));
-        self.passed_over = passed_over;
+        let mut untold = std::mem::take(&mut self.passed_over);
+        untold.retain(|own| has_segments(&own.path) && !self.is_seen(&own.path));
+        self.notes.extend(untold.iter().map(note));
     }
 
-    /// The first data directory among the paths, if its WAL is read.
-    pub fn data_directory_read(&self) -> Option<&Path> {
-        let is_passed_over =
-            |data: &Path| self.passed_over.iter().any(|own| own.path.parent() == Some(data));
-        self.data_directory.as_deref().filter(|data| !is_passed_over(data))
+    /// The data directory whose own WAL is read, if it is one alone.
+    pub fn data_directory_read(&self) -> Option<PathBuf> {
+        let directories: BTreeSet<usize> =
+            self.pieces.iter().map(|piece| piece.directory).collect_set();
+        let own = directories.into_iter().filter_map(|directory| {
+            let (_, path) = self.directories.place(directory)?;
+            let is_servers = self.directories.taken_for(directory) == InputKind::PgWal;
+            let may_be = is_servers && !storage::is_elsewhere(path) && !self.is_in_stream(path);
+            may_be.then(|| data_directory_of(path)).flatten()
+        });
+        let own: BTreeSet<PathBuf> = own.collect_set();
+        let mut own = own.into_iter();
+        own.next().filter(|_| own.next().is_none())
     }
 
-    /// The same of what was read before it was known what lies beside it, in tars and by others: WAL that is
-    /// a server's own is passed over, with its histories, where the path has other, and so is what lies where
+    /// What was read before it was known what lies beside it, in tars and by others, is passed over as on
+    /// disk: WAL that is a server's own, with its histories, where the path has other, and what lies where
     /// nobody looks for an archive.
     pub fn pass_over_read(&mut self) {
-        if self.streams.is_empty() && !self.is_read {
+        if self.streams.is_empty() && !self.is_merged {
             return;
         }
         let directories: BTreeSet<usize> =
             self.pieces.iter().map(|piece| piece.directory).collect_set();
-        let beside = self.names_in_tars(&directories);
-        let others = directories.iter().filter(|it| !self.is_apart(**it, &beside));
-        let with_others: BTreeSet<usize> =
-            others.filter_map(|it| Some(self.directories.place(*it)?.0)).collect_set();
-        for directory in directories {
+        let unseen = self.passed_over_in_tars(&directories);
+        let is_unseen =
+            |it: usize| self.directories.place(it).is_some_and(|(_, path)| unseen.contains(path));
+        let (apart, others): (Vec<usize>, Vec<usize>) =
+            directories.into_iter().partition(|it| is_unseen(*it) || self.is_servers_own(*it));
+        let root_of = |it: &usize| self.directories.place(*it).map(|(root, _)| root);
+        let with_others: BTreeSet<usize> = others.iter().filter_map(root_of).collect_set();
+        for directory in apart {
             let Some((root, path)) = self.directories.place(directory) else { continue };
-            let is_apart = self.is_apart(directory, &beside) && with_others.contains(&root);
-            if is_apart && self.passed_over_read.insert(directory) {
+            if with_others.contains(&root) && self.passed_over_read.insert(directory) {
                 let own = self.is_servers_own(directory).then(|| ServersOwn {
                     path: path.to_owned(),
                     is_backups: path.parent().is_some_and(is_backups),
@@ -103,56 +112,42 @@ impl Found {
                 self.histories.leave_out_of(path);
             }
         }
-    }
-
-    /// Whether a directory that was read is no archive's.
-    fn is_apart(&self, directory: usize, beside: &BTreeMap<PathBuf, BTreeSet<String>>) -> bool {
-        self.is_servers_own(directory) || self.is_passed_over_in_tar(directory, beside)
-    }
-
-    /// The tar that a directory lies in, and the names on the way to it.
-    fn way_in_tar(&self, directory: usize) -> Option<(&Path, Vec<String>)> {
-        let (_, path) = self.directories.place(directory)?;
-        let tar = &self.streams.iter().find(|stream| path.starts_with(&stream.path))?.path;
-        let way = path.strip_prefix(tar).ok()?.iter();
-        Some((tar, way.map(|name| name.to_string_lossy().into_owned()).collect()))
-    }
-
-    /// Which names there are in the directories of tars on the way to those with segments.
-    fn names_in_tars(&self, directories: &BTreeSet<usize>) -> BTreeMap<PathBuf, BTreeSet<String>> {
-        let mut names: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
-        for (tar, way) in directories.iter().filter_map(|directory| self.way_in_tar(*directory)) {
-            let mut above = tar.to_owned();
-            for name in way {
-                names.entry(above.clone()).or_default().insert(name.clone());
-                above.push(name);
-            }
+        for path in unseen.iter().filter(|_| !others.is_empty()) {
+            self.histories.leave_out_of(path);
         }
-        names
     }
 
-    /// Whether a directory in a tar lies where on disk nobody would look.
-    fn is_passed_over_in_tar(
-        &self,
-        directory: usize,
-        beside: &BTreeMap<PathBuf, BTreeSet<String>>,
-    ) -> bool {
-        let Some((tar, way)) = self.way_in_tar(directory) else { return false };
-        let mut above = tar.to_owned();
-        way.into_iter().any(|name| {
-            let is_it = beside.get(&above).is_some_and(|beside| is_passed_over(&name, beside));
-            above.push(name);
-            is_it
-        })
+    /// Directories in tars that lie where on disk nobody would look.
+    fn passed_over_in_tars(&self, directories: &BTreeSet<usize>) -> BTreeSet<PathBuf> {
+        let tars: BTreeSet<&Path> = self.streams.iter().map(|stream| &*stream.path).collect_set();
+        let of_pieces = directories.iter().filter_map(|it| Some(self.directories.place(*it)?.1));
+        let histories = self.histories.files().flat_map(|(_, files)| files);
+        let all = of_pieces.chain(histories.map(|path| directory_of(path)));
+        // From each up to the tar.
+        let ways = all.filter_map(|path| {
+            let depth = path.ancestors().position(|above| tars.contains(above))?;
+            Some(path.ancestors().take(depth).collect::<Vec<&Path>>())
+        });
+        let ways: Vec<Vec<&Path>> = ways.collect();
+        let mut beside: BTreeMap<&Path, BTreeSet<String>> = BTreeMap::new();
+        for path in ways.iter().flatten() {
+            beside.entry(directory_of(path)).or_default().insert(file_name(path));
+        }
+        let is_unseen = |path: &&Path| {
+            let (name, beside) = (file_name(path), beside.get(directory_of(path)));
+            let is_up = matches!(path.components().next_back(), Some(Component::ParentDir));
+            !is_up && beside.is_some_and(|beside| is_passed_over(&name, beside))
+        };
+        let unseen = ways.iter().filter(|way| way.iter().any(is_unseen));
+        unseen.filter_map(|way| Some(way.first()?.to_path_buf())).collect_set()
     }
 
     /// Whether a directory in a tar, or of segments that others have read, is a server's own, and was not
     /// asked for by its own path.
     fn is_servers_own(&self, directory: usize) -> bool {
         let Some((_, path)) = self.directories.place(directory) else { return false };
-        let is_read = self.is_read || self.is_in_stream(path);
-        is_read
-            && self.directories.taken_for(directory) == InputKind::PgWal
+        self.directories.taken_for(directory) == InputKind::PgWal
+            && (self.is_merged || self.is_in_stream(path))
             && !self.paths.iter().any(|given| given == path)
     }
 }

@@ -171,12 +171,13 @@ impl Memory {
         let whole = whole.map(|(key, _)| *key);
         let named = named.iter().filter_map(|name| Some((name.timeline, name.number(bytes)?)));
         let there: BTreeSet<Key> = whole.chain(named).collect_set();
-        // What lies behind the place where its timeline was left may have come late, from a server that was
-        // given up.
-        let is_behind = |(timeline, number): &&Key| {
+        // What no restore fetches, as what lies behind the place where its timeline was left, may have come
+        // late, from a server that was given up.
+        let is_unfetched = |(timeline, number): &&Key| {
             plan.lineage.has(*timeline) && plan.lineage.of_file(*number, bytes) != *timeline
         };
-        let kept: BTreeSet<Key> = there.iter().filter(|key| !is_behind(key)).copied().collect_set();
+        let kept: BTreeSet<Key> =
+            there.iter().filter(|key| !is_unfetched(key)).copied().collect_set();
         let kept = if kept.is_empty() { &there } else { &kept };
         let oldest = kept.iter().map(|(_, number)| *number).min().unwrap_or(0);
         let first = kept.first().copied().unwrap_or_default();

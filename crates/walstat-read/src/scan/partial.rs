@@ -172,7 +172,7 @@ impl<O: Observe> Partial<O> {
         let joined = Partial::join(partials)?;
         let infos = joined.archive_infos.into_iter();
         let mut found = Found::default();
-        found.is_read = true;
+        found.is_merged = true;
         found.paths = joined.paths.into_iter().map(PathBuf::from).collect();
         found.pieces = joined.pieces.into_iter().map(PieceForm::into_piece).collect();
         found.directories = joined.directories;

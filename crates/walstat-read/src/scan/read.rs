@@ -71,7 +71,7 @@ pub(crate) fn read_passed(
     let passed = recall(&found);
     let mut reading = Reading { wanted, threads, progress, prototype, passed };
     // What came through a stream does not come again.
-    let tries_max = if found.streams.is_empty() && !found.is_read { TRIES_MAX } else { 0 };
+    let tries_max = if found.streams.is_empty() && !found.is_merged { TRIES_MAX } else { 0 };
     let (mut tries, mut seen, mut patience) = (0, Vec::new(), Patience::default());
     let (plan, mut outcome) = loop {
         found.fail_if_given_up()?;

@@ -430,23 +430,6 @@ impl<'s> Reader<'s> {
         self.whole_record(page, offset, bytes, rest)
     }
 
-    /// Goes on after something at `offset` that is no record: returns the offset of the next one, or
-    /// books the rest of the page. `failed`: length of the record there that is not valid.
-    fn resync(&mut self, page: Page<'_>, offset: usize, failed: usize) -> Option<usize> {
-        let lsn = Lsn(page.lsn.0 + offset as u64);
-        let rest = page.bytes.get(offset + failed..).unwrap_or_default();
-        let zeros = leading_zeros(rest);
-        let from = if failed > 0 { 0 } else { zeros };
-        self.note_rest_of_page(page, offset);
-        if let Some(next) = self.scope.next_record(page, offset + 1, offset + from) {
-            self.book(Heading::Incomplete, lsn, next - offset);
-            return Some(next);
-        }
-        self.book(Heading::Incomplete, lsn, failed);
-        self.book_rest(Lsn(lsn.0 + failed as u64), rest, zeros);
-        None
-    }
-
     /// A record that lies in the page: `bytes`, at the head of `rest`. Returns the offset of the next
     /// one if one may follow.
     fn whole_record(

@@ -112,6 +112,11 @@ impl Scope {
     }
 }
 
+/// Where the record before begins, as the one at an offset says.
+pub(super) fn links_to(page: Page<'_>, at: usize) -> Option<Lsn> {
+    header_at(page, at).map(|header| header.previous)
+}
+
 fn header_at(page: Page<'_>, at: usize) -> Option<RecordHeader> {
     page.bytes.get(at..)?.first_chunk().map(RecordHeader::parse)
 }

@@ -95,7 +95,8 @@ impl Verifier<'_> {
         ready: Ready,
     ) -> Outcome<TimelineSwitches> {
         let Verifier { scope, accepted_gaps, .. } = self;
-        let chain = Chain { geometry: &scope.geometry, segments, lineage, accepted_gaps };
+        let geometry = &scope.geometry;
+        let chain = Chain { geometry, segments, lineage, accepted_gaps, recycled: &[] };
         let prototype = Observer::new(TimelineSwitches::default());
         let Verifier { scope, threads, progress, .. } = self;
         let runs = parallel::scan(segments, ready, scope, *threads, progress, &prototype);

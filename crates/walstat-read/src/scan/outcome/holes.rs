@@ -32,11 +32,15 @@ impl Holes {
         problems
     }
 
-    /// Adds a hole behind which the WAL begins anew: there need not have been any segment. It is among what
-    /// is accepted, across which no backup is restored.
-    pub(super) fn add_before_reset(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
-        self.all.push((chain.lineage.timeline(), hole.clone()));
+    /// Adds a hole that nobody fills. It is among what is accepted, across which no backup is restored.
+    pub(super) fn add_unfilled(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
         self.accepted.push(missing(chain, hole.start, hole.end));
+        self.all.push((chain.lineage.timeline(), hole));
+    }
+
+    /// The same where the WAL begins anew behind it: there need not have been any segment.
+    pub(super) fn add_before_reset(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
+        self.add_unfilled(chain, hole.clone());
         self.before_reset.push(hole);
     }
 

@@ -6,6 +6,7 @@ use crate::scan::books::Heading;
 use crate::scan::damage::{Cause, Gap};
 use crate::scan::ending;
 use crate::scan::page_buffer::Page;
+use crate::scan::resync::links_to;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::PageFault;
 
@@ -65,11 +66,34 @@ impl Reader<'_> {
         }
     }
 
-    /// The same of what follows in the page where a gap starts, whatever looks like a record there.
-    pub(super) fn note_rest_of_page(&mut self, page: Page<'_>, offset: usize) {
+    /// Goes on after something at `offset` that is no record: returns the offset of the next one, or
+    /// books the rest of the page. `failed`: length of the record there that is not valid.
+    pub(super) fn resync(&mut self, page: Page<'_>, offset: usize, failed: usize) -> Option<usize> {
+        let lsn = Lsn(page.lsn.0 + offset as u64);
+        let rest = page.bytes.get(offset + failed..).unwrap_or_default();
+        let zeros = leading_zeros(rest);
+        let zeros_to = if failed > 0 { offset } else { offset + zeros };
+        let next = self.scope.next_record(page, offset + 1, zeros_to);
+        self.note_rest_of_page(page, offset, next);
+        if let Some(next) = next {
+            self.book(Heading::Incomplete, lsn, next - offset);
+            return Some(next);
+        }
+        self.book(Heading::Incomplete, lsn, failed);
+        self.book_rest(Lsn(lsn.0 + failed as u64), rest, zeros);
+        None
+    }
+
+    /// Takes note of whether old content follows in the page where a gap starts; `next`: something there that
+    /// looks like a record. One that links to what lies in the gap is none of old content.
+    fn note_rest_of_page(&mut self, page: Page<'_>, offset: usize, next: Option<usize>) {
         let lsn = Lsn(page.lsn.0 + offset as u64);
         if let Some(gap) = self.run.gap.as_mut().filter(|gap| gap.start == lsn) {
-            gap.is_old = self.scope.holds_old_content(page, offset);
+            let is_linked = next.is_some_and(|next| {
+                let place = Lsn(page.lsn.0 + next as u64);
+                links_to(page, next).is_some_and(|previous| (lsn..place).contains(&previous))
+            });
+            gap.is_old = !is_linked && self.scope.holds_old_content(page, offset);
         }
     }
 

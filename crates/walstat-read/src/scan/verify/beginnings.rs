@@ -121,10 +121,12 @@ fn as_told(
     verifier: &Verifier<'_>,
 ) -> Option<(u64, Ancestor)> {
     let number = lineage.begin().0 / u64::from(verifier.scope.geometry.segment_bytes);
+    if own.first().is_none_or(|first| first.number >= number) {
+        return None;
+    }
     let files = own.iter().filter(|file| (number..=number + 1).contains(&file.number));
     let files: Vec<Segment> = files.copied().cloned().collect();
-    let is_first = own.first().is_some_and(|first| first.number >= number);
-    let end = begin_in(&files, lineage, verifier).filter(|_| !is_first)?;
+    let end = begin_in(&files, lineage, verifier)?;
     (Some(end.timeline) == lineage.parent() && end.end == lineage.begin()).then_some((number, end))
 }
 
