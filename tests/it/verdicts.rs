@@ -102,10 +102,20 @@ fn told(ran: &Ran) -> Vec<(String, String)> {
     problems.iter().map(|problem| (text(&problem["kind"]), text(&problem["segment"]))).collect()
 }
 
-/// An archive that is all right.
+/// An archive that is all right, on disk and in a tar.
 #[track_caller]
 fn is_green(what: &str, directory: &Path) {
-    let ran = check(&["--as", "archive"], directory);
+    is_green_as_it_lies(what, directory);
+    if directory.is_dir() {
+        let tar = tar_of_all(directory);
+        is_green_as_it_lies(&format!("{what}, in a tar"), &tar.path().join("wal.tar"));
+    }
+}
+
+/// The same where it lies: of a tar not all is known that is read on disk.
+#[track_caller]
+fn is_green_as_it_lies(what: &str, path: &Path) {
+    let ran = check(&["--as", "archive"], path);
     assert_eq!((told(&ran), ran.code), (vec![], Some(0)), "{what}: {}", ran.stderr);
 }
 
@@ -129,10 +139,20 @@ fn is_of_no_use(what: &str, directory: &Path, text: &str) {
     assert!(restore(&ran).contains("can be restored"));
 }
 
-/// An archive in which this is wrong and nothing else.
+/// An archive in which this is wrong and nothing else, on disk and in a tar.
 #[track_caller]
 fn is_red(what: &str, directory: &Path, kind: &str, file: &str) {
-    let ran = check(&["--as", "archive"], directory);
+    is_red_as_it_lies(what, directory, kind, file);
+    if directory.is_dir() {
+        let tar = tar_of_all(directory);
+        is_red_as_it_lies(&format!("{what}, in a tar"), &tar.path().join("wal.tar"), kind, file);
+    }
+}
+
+/// The same where it lies.
+#[track_caller]
+fn is_red_as_it_lies(what: &str, path: &Path, kind: &str, file: &str) {
+    let ran = check(&["--as", "archive"], path);
     let expected = vec![(kind.to_owned(), file.to_owned())];
     assert_eq!((told(&ran), ran.code), (expected, Some(4)), "{what}: {}", ran.stderr);
 }

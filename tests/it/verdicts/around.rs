@@ -4,8 +4,8 @@
 use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
 use super::timelines::timelines;
 use super::{
-    NAMES, archive, check, gzip, is_green, is_noted, is_of_no_use, is_red, put, restore, segment,
-    three, told,
+    NAMES, archive, check, gzip, is_green, is_noted, is_of_no_use, is_red, is_red_as_it_lies, put,
+    restore, segment, three, told,
 };
 use crate::common::record::Rec;
 use crate::support::fixtures::{fixtures, sample};
@@ -710,5 +710,5 @@ fn a_history_that_is_no_file_is_missing() {
     let _listening =
         std::os::unix::net::UnixListener::bind(directory.path().join("00000002.history"))
             .expect("a socket");
-    is_red("a socket", directory.path(), "history", "00000002.history");
+    is_red_as_it_lies("a socket", directory.path(), "history", "00000002.history");
 }
