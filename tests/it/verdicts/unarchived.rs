@@ -413,26 +413,29 @@ fn the_segment_in_which_a_timeline_was_left_need_not_be_full() {
     assert!(told.iter().any(|(_, file)| *file == name), "{told:?}");
 }
 
-/// Retention took the segment in which timeline 2 begins; the server's own pg_wal has the `.partial` of the
-/// other one, and the archive what that one wrote after it.
-#[test]
-fn a_partial_where_a_timeline_was_left_leaves_nothing_missing() {
+/// An archive of timeline 1, which goes on behind the place where timeline 2 left it, and of that one, with
+/// so many records; the number of the segment in which that is, and of the one in which timeline 2 ends.
+fn failed_over(records: usize) -> (TempDir, u64, u64) {
     let early = timeline_1(2, true);
     let mut lost = early.clone();
     write(&mut lost, 300);
     lost.switch();
-    let newer = {
-        let mut newer = promoted(&early, 1, 2);
-        write(&mut newer, 300);
-        newer.switch();
-        newer
-    };
+    let mut newer = promoted(&early, 1, 2);
+    write(&mut newer, records);
+    newer.switch();
     let directory = tempfile::tempdir().expect("a directory");
+    store(&lost, 0, directory.path());
+    store(&newer, early.at(), directory.path());
+    history(directory.path(), 2, &[(1, early.at())]);
+    (directory, early.at() / SEGMENT, newer.at() / SEGMENT)
+}
+
+/// Retention took the segment in which timeline 2 begins; the server's own pg_wal has the `.partial` of the
+/// other one, and the archive what that one wrote after it.
+#[test]
+fn a_partial_where_a_timeline_was_left_leaves_nothing_missing() {
+    let (directory, fork, _) = failed_over(300);
     let folder = directory.path();
-    store(&lost, 0, folder);
-    store(&newer, early.at(), folder);
-    history(folder, 2, &[(1, early.at())]);
-    let fork = early.at() / SEGMENT;
     let name = |timeline: u32, number: u64| folder.join(format!("{timeline:08X}{number:016X}"));
     assert!(name(1, fork + 1).exists() && name(2, fork + 1).exists());
     for number in FIRST..fork {
@@ -451,22 +454,11 @@ fn a_partial_where_a_timeline_was_left_leaves_nothing_missing() {
 /// left: nobody fetches that, and what retention takes of the newer one is taken from the old end.
 #[test]
 fn late_segments_of_a_timeline_that_was_left_do_not_make_older_ones_missing() {
-    let early = timeline_1(2, true);
-    let mut lost = early.clone();
-    write(&mut lost, 300);
-    lost.switch();
-    let mut newer = promoted(&early, 1, 2);
-    write(&mut newer, 600);
-    newer.switch();
-    let directory = tempfile::tempdir().expect("a directory");
+    let (directory, fork, last) = failed_over(600);
     let folder = directory.path();
-    store(&lost, 0, folder);
-    store(&newer, early.at(), folder);
-    history(folder, 2, &[(1, early.at())]);
     let state = folder.with_extension("state");
     let round = || check(&["--as", "archive", "--state", state.to_str().expect("a path")], folder);
     assert_eq!(told(&round()), []);
-    let (fork, last) = (early.at() / SEGMENT, newer.at() / SEGMENT);
     let remove = |timeline: u32, numbers: std::ops::Range<u64>| {
         for number in numbers {
             let name = format!("{timeline:08X}{number:016X}");
