@@ -34,7 +34,7 @@ impl Moment {
     /// far away.
     pub fn time(self, zone: &TimeZone, last: Option<Time>) -> Option<Time> {
         let at = |timestamp: Timestamp| Time(timestamp.as_microsecond());
-        let local = |datetime: DateTime| zone.to_timestamp(datetime).ok().map(at);
+        let local = |datetime: DateTime| timestamp(zone, datetime).map(at);
         let ending = || Some(zone.to_datetime(Timestamp::from_microsecond(last?.0).ok()?));
         match self {
             Moment::At(timestamp) => Some(at(timestamp)),
@@ -132,7 +132,14 @@ fn local(text: &str) -> Option<Moment> {
 fn zoned(text: &str) -> Option<Moment> {
     let (time, zone) = text.rsplit_once(' ')?;
     let Some(Moment::Local(datetime)) = local(time) else { return None };
-    TimeZone::get(zone).ok()?.to_timestamp(datetime).ok().map(Moment::At)
+    timestamp(&TimeZone::get(zone).ok()?, datetime).map(Moment::At)
+}
+
+/// Of an hour that an autumn night has twice the second one, in standard time; one that a night in spring has
+/// not, as if it had not begun yet: as a server takes both (`DetermineTimeZoneOffset` in
+/// `src/backend/utils/adt/datetime.c`).
+fn timestamp(zone: &TimeZone, datetime: DateTime) -> Option<Timestamp> {
+    zone.to_ambiguous_timestamp(datetime).later().ok()
 }
 
 /// In the form in which it can be typed again.
@@ -184,6 +191,15 @@ mod tests {
         ] {
             assert_eq!(microseconds(text, &TimeZone::UTC), Some(utc), "{text}");
             assert_eq!(microseconds(text, &zone), Some(there), "{text}");
+        }
+        // As a server takes them: 2:30 twice in autumn, and not at all in spring.
+        for (night, utc) in [("10-25", "10-25T01:30:00Z"), ("03-29", "03-29T01:30:00Z")] {
+            let utc: Timestamp = format!("2026-{utc}").parse().expect("a time");
+            let paris = TimeZone::get("Europe/Paris").expect("a zone");
+            let local = format!("2026-{night} 02:30");
+            assert_eq!(microseconds(&local, &paris), Some(utc.as_microsecond()), "{local}");
+            let zoned = format!("{local} Europe/Paris");
+            assert_eq!(microseconds(&zoned, &TimeZone::UTC), Some(utc.as_microsecond()), "{zoned}");
         }
         for text in [
             "",

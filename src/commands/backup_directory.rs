@@ -8,19 +8,30 @@ use walstat_format::segment::SegmentName;
 use walstat_format::version::Version;
 use walstat_names::server_settings::{recovery_commands, recovery_delay, recovery_targets};
 use walstat_read::input::history::{self, Histories};
+use walstat_read::input::label::BACKUP_LABEL;
 use walstat_read::input::limited;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::probe::{NotWal, probe};
 use walstat_read::input::segment::Segment;
-use walstat_read::input::storage::Ahead;
+use walstat_read::input::storage::{self, Ahead};
 use walstat_read::input::timeline::Lineage;
 use walstat_report::restore::Backup;
+
+/// The directory of the backup whose label was given, by itself or with the directory.
+pub(super) fn of_label(path: &Path) -> Option<PathBuf> {
+    if path.is_dir() {
+        return Some(path.to_owned());
+    }
+    let parent = path.parent().filter(|_| path.ends_with(BACKUP_LABEL))?;
+    Some(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
+}
 
 /// Notes on it.
 pub(super) fn notes(directory: &Path, backup: &Backup, plan: &Plan) -> Vec<String> {
     let notes = [
         wal_directory(directory, plan.version()),
         lock_file(directory),
+        own_timeline(directory, backup, plan),
         early_end(directory, backup, plan),
         commands(directory, plan.version()),
         late_end(directory, plan.version()),
@@ -65,6 +76,26 @@ fn lock_file(directory: &Path) -> Option<String> {
         "postmaster.pid is in the backup: take it out of what is restored; pg_ctl stop would stop the server \
          that the backup was taken of"
             .to_owned()
+    })
+}
+
+/// Where only the WAL in a restored directory is read, and nothing tells its server to recover from an
+/// archive, it goes by the label alone: on the timeline of that, and no history (`StartupXLOG` in
+/// `src/backend/access/transam/xlog.c`).
+fn own_timeline(directory: &Path, backup: &Backup, plan: &Plan) -> Option<String> {
+    let own = backup.label?.timeline;
+    let (version, followed) = (plan.version(), plan.timeline);
+    let wal = directory.join(version.wal_directory);
+    let is_own =
+        storage::identity(plan.wal_alone.as_deref()?).ok()? == storage::identity(&wal).ok()?;
+    let signal =
+        if version.recovery.file == "recovery.conf" { "recovery.conf" } else { "recovery.signal" };
+    let is_told = [signal, "standby.signal"].iter().any(|it| directory.join(it).exists());
+    (is_own && own != followed && !is_told).then(|| {
+        format!(
+            "{signal} is not in the directory: a server that is started there as it is stays on timeline \
+             {own}, to its end, and does not come to timeline {followed}"
+        )
     })
 }
 

@@ -24,6 +24,7 @@ use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_format::ordered::OrderBy;
 use walstat_format::segment::SegmentName;
+use walstat_read::input::control::begins_by;
 use walstat_read::input::discover::Found;
 use walstat_read::input::label::{self, ToldLabel};
 use walstat_read::input::limited;
@@ -44,7 +45,7 @@ use walstat_report::model::checked::Verdict;
 use walstat_report::model::view::View;
 use walstat_report::model::{CommandName, Report, Unreadable};
 use walstat_report::notes::{self, Configured};
-use walstat_report::restart::{begins_by, lost_checkpoint, lost_start};
+use walstat_report::restart::{lost_checkpoint, lost_start};
 use walstat_report::restore::{
     Backup, Wal, directory_needs, none_left, restore, standby_needs, unopened,
 };
@@ -324,7 +325,7 @@ fn restore_notes(args: &RestoreArgs, backup: Option<&Backup>, wal: Wal<'_>) -> V
         None => unopened(wal),
     };
     let directories = backup.and_then(|backup| directory_needs(backup, wal.backups));
-    let directory = args.backup().filter(|path| path.is_dir());
+    let directory = args.backup().and_then(|path| backup_directory::of_label(&path));
     let own = directory.zip(backup).map(|(path, it)| backup_directory::notes(&path, it, wal.plan));
     needs.into_iter().chain(directories).chain(own.into_iter().flatten()).collect()
 }

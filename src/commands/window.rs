@@ -1,6 +1,7 @@
 //! `walstat window`: reads the WAL once, puts together from where to where recovery can go, and writes it. A
 //! timeline that the one followed has left is read for its row.
 
+use super::backup_directory;
 use super::read::{self, Read};
 use super::relation_files::can_be_read_again;
 use crate::args::source::SourceArgs;
@@ -17,7 +18,7 @@ use walstat_analyse::recovery_window::{RecoveryWindow, Target};
 use walstat_analyse::restore_input::RestoreInput;
 use walstat_analyse::select::Filters;
 use walstat_format::ordered::CollectOrdered;
-use walstat_read::input::discover::Found;
+use walstat_read::input::discover::{Found, ToRestore};
 use walstat_read::input::label::{self, ToldLabel};
 use walstat_read::input::plan::Plan;
 use walstat_read::scan::observer::Observer;
@@ -28,7 +29,7 @@ use walstat_report::model::view::View;
 use walstat_report::model::window::TimelineRow;
 use walstat_report::model::{CommandName, Unreadable};
 use walstat_report::notes;
-use walstat_report::restore::Wal;
+use walstat_report::restore::{Backup, Wal};
 use walstat_report::window::{Question, add_reached_on, can_recover, needs, window};
 
 /// What is counted.
@@ -59,6 +60,8 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     let found = read::found(&args.source)?;
     let can_be_read_again = can_be_read_again(&found);
     let (mut labels, mut notes) = labels(&found, label)?;
+    let directory = label.and_then(backup_directory::of_label);
+    let given = directory.zip(labels.last().map(|told| Backup::of(told.found.clone())));
     notes.extend(args.taken_for_utc());
     let mut seen = look(&args.source, found, target.as_ref(), &labels)?;
     if add_labels(&mut labels, &seen.plan, &mut notes) && target.is_some() && can_be_read_again {
@@ -68,6 +71,9 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
     let question = question(&seen, &labels, asked);
     notes.extend(needs(&question));
+    if let Some((directory, backup)) = given {
+        notes.extend(backup_directory::notes(&directory, &backup, &seen.plan));
+    }
     let mut answer = window(&question);
     let others = left_timelines(&seen.plan);
     if can_be_read_again {
@@ -87,14 +93,7 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
     }
     let Read { paths, plan, scanned, .. } = seen;
     let gathered = Gathered::plain(paths, plan, scanned.map(|(statistics, _)| statistics));
-    let request = Request {
-        command: CommandName::Window,
-        dimensions: Dimensions::new(),
-        checksums_verified: !args.source.no_verify_checksums,
-        start: None,
-        filters: Filters::default(),
-    };
-    let mut view = assemble(gathered, &request, &ReportOptions::default()).conclude();
+    let mut view = assemble(gathered, &request(args), &ReportOptions::default()).conclude();
     view.report.notes.extend(notes);
     let can_recover = can_recover(&answer);
     view.report.window = Some(answer);
@@ -105,6 +104,16 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         (true, true) => Exit::Done,
         (true, false) => Exit::Broken,
     })
+}
+
+fn request(args: &WindowArgs) -> Request {
+    Request {
+        command: CommandName::Window,
+        dimensions: Dimensions::new(),
+        checksums_verified: !args.source.no_verify_checksums,
+        start: None,
+        filters: Filters::default(),
+    }
 }
 
 /// The labels of the archive's backups and the one that was given; and what cannot be read of the first.
@@ -140,10 +149,12 @@ fn add_labels(labels: &mut Vec<ToldLabel>, plan: &Plan, notes: &mut Vec<String>)
 
 fn look(
     source: &SourceArgs,
-    found: Found,
+    mut found: Found,
     target: Option<&Target>,
     labels: &[ToldLabel],
 ) -> Result<Read<Noted>, Failure> {
+    let begins = labels.iter().map(|told| told.found.label.start).min();
+    found.to_restore = ToRestore { is_asked: true, begins, ..found.to_restore };
     let places = labels.iter().map(|told| told.found.label);
     let places = places.flat_map(|label| [Some(label.start), label.stop]).flatten();
     let window = RecoveryWindow::new(target.cloned(), places.collect());

@@ -14,6 +14,7 @@ mod level;
 mod order;
 mod packing;
 mod prepared;
+mod promoted;
 mod reach;
 mod recovered;
 mod redo_reads;

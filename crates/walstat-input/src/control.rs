@@ -175,6 +175,16 @@ pub fn path(data_directory: &Path) -> PathBuf {
     data_directory.join("global/pg_control")
 }
 
+/// Files with which a server begins elsewhere than its `pg_control` says, or with WAL from an archive.
+const FROM_ELSEWHERE: [&str; 4] =
+    ["backup_label", "recovery.signal", "standby.signal", "recovery.conf"];
+
+/// The `pg_control` of a data directory, if that says where a server that starts there begins.
+pub fn begins_by(data_directory: &Path) -> Option<Control> {
+    let is_elsewhere = FROM_ELSEWHERE.iter().any(|name| data_directory.join(name).exists());
+    read(data_directory).ok().filter(|_| !is_elsewhere)
+}
+
 /// Reads the `pg_control` of a data directory; reads again for a moment if its checksum fails, because
 /// a server may be writing it.
 pub fn read(data_directory: &Path) -> Result<Control, ControlError> {

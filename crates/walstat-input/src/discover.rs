@@ -22,7 +22,8 @@ use super::probe::{FirstPage, NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
-use data_directories::{ServersOwn, data_directory_of, has_status, is_backup, is_data_directory};
+pub(crate) use data_directories::data_directory_of;
+use data_directories::{ServersOwn, has_status, is_backup, is_data_directory};
 use given::Looked;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,9 +36,13 @@ use std::time::Duration;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::Geometry;
 
-/// What is known of the backup that is to be restored.
+/// What is known of the backup that is to be restored, if one is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToRestore {
+    /// There is one; or several, and from where to where each can be restored is asked.
+    pub is_asked: bool,
+    /// Where replay begins, of several the first one, if that is known.
+    pub begins: Option<Lsn>,
     /// Its timeline. A server begins on it with or without a history.
     pub timeline: Option<u32>,
     /// Its cluster, the system identifier. Of several clusters in an archive it is the one that is read.

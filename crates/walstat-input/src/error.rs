@@ -40,15 +40,18 @@ pub enum InputError {
     },
     /// A directory without segments.
     #[error(
-        "{}: no WAL segment in this directory (files named by 24 hexadecimal digits){}",
+        "{}: no WAL segment in this directory (files named by 24 hexadecimal digits){}{}",
         shown(path),
-        if *is_too_deep { TOO_DEEP } else { "" }
+        if *is_too_deep { TOO_DEEP } else { "" },
+        below.as_ref().map_or(String::new(), |it| format!("; there are some in {}", it.display()))
     )]
     NoSegments {
         /// The directory.
         path: PathBuf,
         /// Whether there are directories below it that were not looked into.
         is_too_deep: bool,
+        /// A directory in a data directory in which there are some, such as those that Barman recovers with.
+        below: Option<PathBuf>,
     },
     /// No file is WAL; the reason of the first file.
     #[error("{}: {reason}", shown(path))]

@@ -180,7 +180,7 @@ fn told_of(text: &str, is_servers: bool, history: Option<&str>) -> Result<ToldLa
 }
 
 /// The label in a directory or in a tar.
-pub(crate) const BACKUP_LABEL: &str = "backup_label";
+pub const BACKUP_LABEL: &str = "backup_label";
 
 /// What each data directory has.
 pub(crate) const PG_VERSION: &str = "PG_VERSION";

@@ -135,7 +135,10 @@ fn nothing(found: &Found) -> InputError {
         Some(stream) => {
             InputError::NoWal { path: stream.path.clone(), beside: wal_beside(&stream.path) }
         }
-        None => InputError::NoSegments { path: path(), is_too_deep: found.is_too_deep },
+        None => {
+            let is_too_deep = found.is_too_deep;
+            InputError::NoSegments { path: path(), is_too_deep, below: None }
+        }
     })
 }
 

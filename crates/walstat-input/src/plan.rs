@@ -8,7 +8,7 @@ mod older_timelines;
 mod recycled;
 mod resembling;
 
-use super::discover::Found;
+use super::discover::{Found, ToRestore};
 use super::error::InputError;
 use super::history::{self, Histories, Misplaced};
 use super::input_kind::InputKind;
@@ -43,6 +43,8 @@ pub struct Plan {
     pub timeline: u32,
     /// Whether it was asked for: a restore is to that one, and else to the latest.
     pub is_timeline_asked: bool,
+    /// Whether the server that it lies with is on it, as `pg_control` says: newer ones are not its own.
+    pub is_timeline_servers: bool,
     /// Its history.
     pub lineage: Lineage,
     /// Timelines that the segments are of.
@@ -82,15 +84,22 @@ pub struct Plan {
     pub data_directory: Option<PathBuf>,
     /// The one whose own WAL is read, if it is one alone.
     pub data_directory_read: Option<PathBuf>,
+    /// The server's own directory of WAL, if nothing else is read.
+    pub wal_alone: Option<PathBuf>,
     /// What the histories of base backups in streams tell; or why they cannot be read.
     pub backups: Vec<Result<ToldLabel, String>>,
     /// Histories of base backups whose WAL is older than all there is.
     pub removed_backups: Vec<String>,
     /// Whether there is the history of a base backup of which the first segment is not older.
     pub has_begun_backup: bool,
+    /// What is known of the backup that is to be restored, if one is.
+    pub to_restore: ToRestore,
+    /// Whether it is WAL of a server alone, in which no backup is to be restored: it recovers from a crash.
+    pub is_for_crash: bool,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
-    /// Segments of the timeline that is followed that a server has recycled, while it kept an older one.
+    /// Segments of the timeline that is followed that a server has recycled while it kept an older one, or
+    /// has never archived.
     pub recycled: Vec<Range<Lsn>>,
 }
 
@@ -100,13 +109,14 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let (present, impostors) = older_timelines::present(&placed.files, found);
     placed.problems.extend(found.histories.problems());
     let histories = &latest::without_unfetched(&mut placed, &present, &found.histories);
-    let present = latest::without_partials_alone(&mut placed, present, histories, timeline);
-    let latest = latest::without_segments(&present, histories, timeline);
-    let followed = match timeline {
-        Some(wanted) => latest::read_for(wanted, &present, latest.as_ref()).ok_or_else(|| {
-            let path = found.paths.first().cloned().unwrap_or_default();
-            InputError::Timeline { path, wanted, present: present.iter().copied().collect() }
-        })?,
+    let servers = found.timeline_of_server(placed.geometry.system_identifier);
+    let servers = servers.filter(|it| timeline.is_none() && present.contains(it));
+    let wanted = timeline.or(servers);
+    let present = latest::without_partials(&mut placed, present, histories, wanted);
+    let latest = latest::without_segments(&present, histories, wanted);
+    let followed = match wanted {
+        Some(wanted) => latest::read_for(wanted, &present, latest.as_ref())
+            .ok_or_else(|| without_timeline(found, wanted, &present))?,
         None => newest_complete(&present, histories, found.to_restore.timeline, latest.as_ref())
             .unwrap_or(1),
     };
@@ -114,6 +124,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let mut plan = Plan {
         timeline: followed,
         is_timeline_asked: timeline.is_some(),
+        is_timeline_servers: servers.is_some(),
         lineage: latest::lineage_of(followed, latest.as_ref(), histories),
         other_lineages: others.map(|other| Lineage::of(*other, histories)).collect(),
         latest,
@@ -129,11 +140,14 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         directories: SegmentDirectories::of(&found.directories),
         data_directory: found.data_directory.clone(),
         data_directory_read: found.data_directory_read(),
+        wal_alone: found.wal_alone(),
         backups: found.backups.clone(),
+        to_restore: found.to_restore,
         ..Plan::new(placed.geometry)
     };
     plan.wrong_lineages = plan.wrong_lineages(histories);
     let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
+    plan.is_for_crash = is_servers && !found.to_restore.is_asked;
     let without_history = without_history(&present, histories, is_servers);
     plan.problems.extend(without_history.into_iter().map(missing_history));
     plan.problems.extend(latest::contradicting(&present, histories));
@@ -149,6 +163,11 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     plan.name_others();
     plan.notes.extend(plan.resembling());
     Ok(plan)
+}
+
+fn without_timeline(found: &Found, wanted: u32, present: &BTreeSet<u32>) -> InputError {
+    let path = found.paths.first().cloned().unwrap_or_default();
+    InputError::Timeline { path, wanted, present: present.iter().copied().collect() }
 }
 
 /// Where newer timelines leave one, the last of these places.
@@ -182,6 +201,7 @@ impl Plan {
             segments: Vec::new(),
             timeline: 0,
             is_timeline_asked: false,
+            is_timeline_servers: false,
             lineage: Lineage::default(),
             timelines: Vec::new(),
             other_lineages: Vec::new(),
@@ -200,9 +220,12 @@ impl Plan {
             directories: SegmentDirectories::default(),
             data_directory: None,
             data_directory_read: None,
+            wal_alone: None,
             backups: Vec::new(),
             removed_backups: Vec::new(),
             has_begun_backup: false,
+            to_restore: ToRestore::default(),
+            is_for_crash: false,
             accepted_gaps: Vec::new(),
             recycled: Vec::new(),
         }
@@ -271,7 +294,7 @@ impl Plan {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
         self.leave_out_partial();
-        self.recycled = self.holes_recycled();
+        self.recycled = self.holes_unfilled();
         Ok(())
     }
 
@@ -363,6 +386,7 @@ impl Plan {
             lineage: &self.lineage,
             accepted_gaps: &self.accepted_gaps,
             recycled: &self.recycled,
+            is_for_crash: self.is_for_crash,
         }
     }
 
@@ -420,6 +444,8 @@ pub struct Chain<'p> {
     pub accepted_gaps: &'p [Range<Lsn>],
     /// Segments that a server has recycled.
     pub recycled: &'p [Range<Lsn>],
+    /// Whether it is a server's own WAL, with which it recovers from a crash.
+    pub is_for_crash: bool,
 }
 
 impl<'p> Chain<'p> {

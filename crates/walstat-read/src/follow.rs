@@ -152,6 +152,8 @@ pub struct Follower {
     scope: Scope,
     /// The timeline that was asked for: no other one is followed.
     timeline: Option<u32>,
+    /// The newest timeline that has a history and is known to be none of the server's.
+    not_servers: u32,
     lineage: Lineage,
     history: History,
     progress: Progress,

@@ -327,9 +327,12 @@ fn not_counted(plan: &Plan) -> Vec<String> {
         let segments = if count == 1 { "segment" } else { "segments" };
         let followed = plan.timeline;
         let goes_on = goes_on(plan, timeline).unwrap_or_default();
+        let is_newer = plan.is_timeline_servers && timeline > followed;
+        let servers =
+            if is_newer { ", the one that the server is on by its pg_control" } else { "" };
         format!(
             "{count} {segments} of timeline {timeline} verified but not counted: timeline \
-             {followed} is followed{goes_on} (-t {timeline} counts them)"
+             {followed} is followed{servers}{goes_on} (-t {timeline} counts them)"
         )
     };
     let not_read = (partial > 0).then(|| {
@@ -349,13 +352,17 @@ fn before_reset(hole: &Range<Lsn>) -> String {
     )
 }
 
-/// A hole before the place where recovery of the server begins.
-fn recycled(hole: &Range<Lsn>) -> String {
+/// A hole in which no file was lost.
+fn unfilled(hole: &Range<Lsn>, plan: &Plan) -> String {
     let Range { start, end } = hole;
-    format!(
-        "no WAL from {start} to {end}: the server has recycled it, while an older segment waited for the \
-         archiver; its recovery begins behind it"
-    )
+    let why = if plan.wal_alone.is_some() {
+        "the server has recycled it, while an older segment waited for the archiver; its recovery begins \
+         behind it"
+    } else {
+        "the server that archives here was a standby then, and has archived only what it was made from; no \
+         backup from before is restored with this archive alone"
+    };
+    format!("no WAL from {start} to {end}: {why}")
 }
 
 /// The space that segments take which were closed before they were full.
@@ -380,7 +387,7 @@ fn notes<O>(
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     notes.extend(outcome.unfetched.first().map(not_fetched));
     notes.extend(outcome.holes.before_reset.iter().map(before_reset));
-    notes.extend(plan.recycled.iter().map(recycled));
+    notes.extend(plan.recycled.iter().map(|hole| unfilled(hole, plan)));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

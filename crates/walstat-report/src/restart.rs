@@ -1,15 +1,10 @@
 //! Where replay would begin in a server's own directory: how much that is, and whether the WAL is there.
 
-use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::control::{self, Control};
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
-
-/// Files with which a server begins elsewhere than its `pg_control` says, or with WAL from an archive.
-const FROM_ELSEWHERE: [&str; 4] =
-    ["backup_label", "recovery.signal", "standby.signal", "recovery.conf"];
 
 /// How much WAL up to `end` the standby whose data directory this is would replay again after a crash: it
 /// begins at its own restart point, which may lie far before the checkpoints of its primary.
@@ -23,7 +18,7 @@ pub(crate) fn of_standby(plan: &Plan, end: Lsn) -> Option<u64> {
 /// The segment that replay begins in by the `pg_control` of the data directory, if it is older than all that
 /// there are: `could not locate a valid checkpoint record`. A server that runs may have a newer one by now.
 pub fn lost_start(plan: &Plan) -> Option<Problem> {
-    let control = begins_by(plan.data_directory_read.as_deref()?)?;
+    let control = control::begins_by(plan.data_directory_read.as_deref()?)?;
     if control.system_identifier != plan.geometry.system_identifier {
         return None;
     }
@@ -36,12 +31,6 @@ pub fn lost_start(plan: &Plan) -> Option<Problem> {
     let kind = ProblemKind::MissingSegment;
     let problem = Problem::of_file(kind, &name, expected, "no such file".to_owned());
     (number < first).then_some(Problem { lsn: Some(redo), ..problem })
-}
-
-/// The `pg_control` of a data directory, if that says where a server that starts there begins.
-pub fn begins_by(directory: &Path) -> Option<Control> {
-    let is_elsewhere = FROM_ELSEWHERE.iter().any(|name| directory.join(name).exists());
-    control::read(directory).ok().filter(|_| !is_elsewhere)
 }
 
 /// The segment with the last checkpoint by a `pg_control`, if the WAL, which was read after it, ends before

@@ -628,9 +628,14 @@ fn the_directory_of_a_backup_is_as_its_tool_makes_it() {
     tar.append_data(&mut header, "global/pg_control", &control[..]).expect("a tar");
     let tar = tar.into_inner().expect("a tar");
     let packed = zstd::encode_all(&text[..], 1).expect("zstd");
-    for (file, bytes) in
-        [("pg_data/backup_label.zst", &packed), ("data/backup_label", &text), ("base.tar", &tar)]
-    {
+    for (file, bytes) in [
+        ("pg_data/backup_label.zst", &packed),
+        ("data/backup_label", &text),
+        ("base.tar", &tar),
+        ("data/base.tar", &tar),
+        ("tar_partitions/backup_label.tar", &tar),
+        ("backup_label.tar", &tar),
+    ] {
         let made = tempfile::tempdir().expect("a folder");
         let path = made.path().join(file);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -641,6 +646,16 @@ fn the_directory_of_a_backup_is_as_its_tool_makes_it() {
         fs::write(signal, "").expect("a file");
         let said = restore(&[backup().join("archive")], made.path()).stdout;
         assert_eq!(said.contains("standby.signal"), file == "data/backup_label", "{file}: {said}");
+        // By the label itself, too, and by who asks how far the backup can be restored.
+        if file == "data/backup_label" {
+            let said = restore(&[backup().join("archive")], &path).stdout;
+            assert!(said.contains("standby.signal is in the backup"), "{said}");
+            for given in [made.path(), &path] {
+                let mut window = command(&["window", "--backup-label"]);
+                let ran = finish(window.arg(given).arg(backup().join("archive"))).exits(0);
+                assert!(ran.stdout.contains("standby.signal is in the backup"), "{}", ran.stdout);
+            }
+        }
     }
     let none = tempfile::tempdir().expect("a folder");
     let ran = restore(&[backup().join("archive")], none.path()).exits(3);

@@ -76,6 +76,12 @@ fn a_server_may_have_it_in_its_own_directory_and_ranges_after_it_are_well() {
         let mut command = command(&["check"]);
         finish(command.args(arguments).arg(directory.path())).exits(code);
     }
+    // But no backup is restored across it, whatever the WAL is read from.
+    let begin = Lsn(3 * Form::of("15").segment + 40).to_string();
+    for arguments in [&["check", "--from", &begin][..], &["window"]] {
+        let mut command = command(arguments);
+        finish(command.args(["--as", "pg_wal"]).arg(directory.path())).exits(4);
+    }
 }
 
 /// `hot standby is not possible because of insufficient parameter settings`.

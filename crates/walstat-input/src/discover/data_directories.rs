@@ -3,6 +3,7 @@
 //! there, and what only a server or a backup has does not make the archive whole.
 
 use super::{DEPTH_MAX, Found, directory_of, is_passed_over};
+use crate::control;
 use crate::input_kind::{ARCHIVE_STATUS, InputKind, SERVER_DIRECTORIES};
 use crate::label::{BACKUP_LABEL, PG_VERSION};
 use crate::names::file_name;
@@ -83,6 +84,29 @@ impl Found {
         let own: BTreeSet<PathBuf> = own.collect_set();
         let mut own = own.into_iter();
         own.next().filter(|_| own.next().is_none())
+    }
+
+    /// The directory of WAL of a server, if nothing else is read.
+    pub fn wal_alone(&self) -> Option<PathBuf> {
+        let directories: BTreeSet<usize> =
+            self.pieces.iter().map(|piece| piece.directory).collect_set();
+        let mut directories = directories.into_iter();
+        let directory = directories.next().filter(|_| directories.next().is_none())?;
+        let (_, path) = self.directories.place(directory)?;
+        let taken_for = self.taken_for.unwrap_or_else(|| self.directories.taken_for(directory));
+        let is_servers = taken_for == InputKind::PgWal;
+        let is_here = !storage::is_elsewhere(path) && !self.is_in_stream(path);
+        (is_servers && is_here && self.listed.is_empty()).then(|| path.to_owned())
+    }
+
+    /// The timeline on which a server is, by its `pg_control`, if only its own WAL is read. Segments and
+    /// histories of newer ones that somebody has put there are not its own.
+    pub(crate) fn timeline_of_server(&self, system_identifier: u64) -> Option<u32> {
+        let data = data_directory_of(&self.wal_alone()?)?;
+        let control = control::begins_by(&data)?;
+        let is_servers = control.system_identifier == system_identifier;
+        let timeline = control.checkpoint.timeline.max(control.min_recovery_timeline);
+        (is_servers && !control.state.is_standby()).then_some(timeline)
     }
 
     /// What was read before it was known what lies beside it, in tars and by others, is passed over as on
@@ -178,10 +202,10 @@ fn is_backups(data: &Path) -> bool {
 
 /// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
 /// that the link lies in is asked before the one that it leads into.
-pub(super) fn data_directory_of(path: &Path) -> Option<PathBuf> {
+pub(crate) fn data_directory_of(path: &Path) -> Option<PathBuf> {
     // `.` is called as it is where it lies.
     let whole = match path.file_name() {
-        None => std::fs::canonicalize(path).ok()?,
+        None => working_directory(path).or_else(|| std::fs::canonicalize(path).ok())?,
         Some(_) => path.to_owned(),
     };
     if !SERVER_DIRECTORIES.contains(&&*file_name(&whole)) {
@@ -192,6 +216,21 @@ pub(super) fn data_directory_of(path: &Path) -> Option<PathBuf> {
         parent => parent,
     };
     [lexical.to_owned(), path.join("..")].into_iter().find(|parent| is_data_directory(parent))
+}
+
+/// What the shell calls the directory that it works in, if `path` is that one: by the links that led to it.
+fn working_directory(path: &Path) -> Option<PathBuf> {
+    let logical = PathBuf::from(std::env::var_os("PWD")?);
+    let is_it = storage::identity(&logical).ok()? == storage::identity(path).ok()?;
+    is_it.then_some(logical)
+}
+
+/// A directory in a data directory without WAL of its own that has segments, as `barman recover` leaves them
+/// for a restore to a target.
+pub(super) fn segments_below(data: &Path) -> Option<PathBuf> {
+    let entries = storage::entries(data).unwrap_or_default();
+    let mut paths = entries.iter().map(|(name, _)| data.join(name));
+    paths.find(|path| is_data_directory(data) && storage::is_dir(path) && has_segments(path))
 }
 
 fn has_segments(path: &Path) -> bool {

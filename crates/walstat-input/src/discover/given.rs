@@ -6,6 +6,7 @@
 //! change that. So directories are looked into before files, and outer ones before those within. Which lie
 //! within others is not told by how they are spelt, since there are links: it is learnt by looking.
 
+use super::data_directories::segments_below;
 use super::{
     DEPTH_MAX, Found, LINK_TO_NOTHING, PASSED_OVER, Stream, directory_of, is_link_to_nothing,
     is_segments,
@@ -126,7 +127,8 @@ impl Found {
         let beside = self.paths.len() > 1 && PASSED_OVER.contains(&&*name);
         if new && self.count() == before && !beside && !self.only_beside {
             let is_too_deep = self.is_too_deep;
-            let none = InputError::NoSegments { path: path.to_owned(), is_too_deep };
+            let below = segments_below(path);
+            let none = InputError::NoSegments { path: path.to_owned(), is_too_deep, below };
             return Err(denied(path).unwrap_or(none));
         }
         Ok(())

@@ -6,6 +6,7 @@ use crate::history::{self, Histories};
 use crate::input_kind::InputKind;
 use crate::names::{FileName, Standing};
 use crate::placing::Placed;
+use crate::probe::NotWal;
 use crate::problem::{Problem, ProblemKind};
 use crate::segment::Segment;
 use crate::timeline::{Lineage, latest_without_segments};
@@ -46,23 +47,39 @@ pub(super) fn without_unfetched(
     histories
 }
 
+/// The timelines without those of which there are only `.partial`s that nothing follows from; not without the
+/// one that is `asked` for.
+pub(super) fn without_partials(
+    placed: &mut Placed,
+    present: BTreeSet<u32>,
+    histories: &Histories,
+    asked: Option<u32>,
+) -> BTreeSet<u32> {
+    let present = without_partials_alone(placed, present, histories, asked);
+    without_partials_before(placed, present, histories, asked)
+}
+
 /// The timelines without newest ones of which there are only `.partial`s, which no `restore_command` gets,
-/// where a server finds whole files of older ones in their place, and replays these to the end. Not the one
-/// that is `asked` for.
-pub(super) fn without_partials_alone(
+/// where a server finds whole files of older ones in their place, and replays these to the end.
+fn without_partials_alone(
     placed: &mut Placed,
     mut present: BTreeSet<u32>,
     histories: &Histories,
     asked: Option<u32>,
 ) -> BTreeSet<u32> {
     while let Some(newest) = present.last().copied().filter(|newest| asked != Some(*newest)) {
-        let Some((partial, read)) = read_in_its_place(newest, &placed.files, histories) else {
+        if let Some((partial, read)) = read_in_its_place(newest, &placed.files, histories) {
+            placed.notes.push(format!(
+                "{partial}: no restore_command gets it, and there is no other segment of timeline {newest}: \
+                 a server reads {read} in its place, to its end"
+            ));
+        } else if let Some(partial) = begun_without_wal(newest, &placed.files, histories) {
+            placed.notes.push(format!(
+                "{partial}: no WAL is in it yet, and there is nothing else of timeline {newest}"
+            ));
+        } else {
             break;
-        };
-        placed.notes.push(format!(
-            "{partial}: no restore_command gets it, and there is no other segment of timeline {newest}: a \
-             server reads {read} in its place, to its end"
-        ));
+        }
         present.remove(&newest);
     }
     present
@@ -84,6 +101,55 @@ fn read_in_its_place(
     let mut older = ancestors.iter().rev().filter_map(|it| files.get(&(it.timeline, number)));
     let read = older.find_map(|files| files.iter().find(|file| file.is_asked_for()))?;
     Some((first.first()?.file(), read.file()))
+}
+
+/// The timelines without the oldest one, where there are only `.partial`s of it, which no `restore_command`
+/// gets, and no history leads from the next one to it: the archive begins with that.
+fn without_partials_before(
+    placed: &mut Placed,
+    mut present: BTreeSet<u32>,
+    histories: &Histories,
+    asked: Option<u32>,
+) -> BTreeSet<u32> {
+    let mut timelines = present.iter().copied();
+    let (Some(oldest), Some(next)) = (timelines.next(), timelines.next()) else { return present };
+    let of = |timeline: u32| placed.files.range((timeline, 0)..=(timeline, u64::MAX));
+    let is_partial =
+        |file: &Segment| file.standing == Standing::Partial && file.taken_for != InputKind::PgWal;
+    let are_partial = of(oldest).all(|(_, files)| files.iter().all(is_partial));
+    let begins = of(next).find(|(_, files)| files.iter().any(Segment::is_asked_for));
+    let last = of(oldest).next_back();
+    if let (Some(((_, begins), _)), Some(((_, last), files))) = (begins, last)
+        && last <= begins
+        && are_partial
+        && !histories.has(next)
+        && asked != Some(oldest)
+        && let Some(file) = files.first()
+    {
+        placed.notes.push(format!(
+            "{}: no restore_command gets it, and the WAL begins with timeline {next}",
+            file.file()
+        ));
+        present.remove(&oldest);
+    }
+    present
+}
+
+/// The first `.partial` of a timeline, if there is nothing but such files of it, without WAL: a receiver has
+/// begun them, and has not fetched the history yet.
+fn begun_without_wal(
+    timeline: u32,
+    files: &BTreeMap<Key, Vec<Segment>>,
+    histories: &Histories,
+) -> Option<String> {
+    let has_older = files.keys().any(|(other, _)| *other < timeline);
+    let mut own = files.range((timeline, 0)..=(timeline, u64::MAX)).flat_map(|(_, files)| files);
+    let first = own.clone().next().filter(|_| has_older && !histories.has(timeline))?;
+    let is_begun = |file: &Segment| {
+        file.standing == Standing::Partial
+            && matches!(file.first_page, Err(NotWal::Empty | NotWal::Zeros))
+    };
+    own.all(is_begun).then(|| first.file())
 }
 
 /// Leaves out histories in which something is wrong, after one that is `missing` and that the search for the

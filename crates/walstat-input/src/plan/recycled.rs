@@ -1,11 +1,14 @@
-//! Holes in a server's own directory that nobody fills: it recycles what the archiver has taken, and keeps an
-//! older segment that waits for that, as the first of a base backup from which a standby was made, until the
-//! standby is promoted (`RemoveOldXlogFiles` in `src/backend/access/transam/xlog.c`).
+//! Holes that nobody fills. In a server's own directory: it recycles what the archiver has taken, and keeps
+//! an older segment that waits for that, as the first of a base backup from which a standby was made, until
+//! the standby is promoted (`RemoveOldXlogFiles` in `src/backend/access/transam/xlog.c`). In the archive of
+//! such a standby, if that is a directory of its own: it begins with that older segment.
 
 use super::Plan;
 use crate::control;
-use crate::input_kind::ARCHIVE_STATUS;
+use crate::discover::{ToRestore, data_directory_of};
+use crate::input_kind::{ARCHIVE_STATUS, InputKind};
 use crate::label::BACKUP_LABEL;
+use crate::names::backup_start;
 use crate::storage;
 use std::ops::Range;
 use std::path::Path;
@@ -13,10 +16,42 @@ use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 
 impl Plan {
+    /// Holes that no file is lost in.
+    pub(super) fn holes_unfilled(&self) -> Vec<Range<Lsn>> {
+        let holes = self.holes_recycled();
+        if holes.is_empty() { self.hole_not_archived().into_iter().collect() } else { holes }
+    }
+
+    /// The hole in the archive of a server that was a standby, which took what it streamed for archived: only
+    /// the first segment of the backup that it was made from lies before the hole, which ends where the
+    /// server's own timeline begins. None where a backup begins before that.
+    fn hole_not_archived(&self) -> Option<Range<Lsn>> {
+        let [first, second, ..] = &*self.segments else { return None };
+        let bytes = u64::from(self.geometry.segment_bytes);
+        let begun = self.lineage.leaves(first.timeline)?.0 / bytes;
+        let is_hole = first.number + 1 < second.number && second.number == begun;
+        let is_alone = self.files.keys().filter(|(_, number)| *number < begun).count() == 1;
+        let mut files = self.files.values().flatten();
+        let is_archive = files.any(|file| file.taken_for != InputKind::PgWal);
+        let begins_before = |file: &String| {
+            let start =
+                backup_start(file).and_then(|name| name.number(self.geometry.segment_bytes));
+            start.is_some_and(|start| start < begun)
+        };
+        let ToRestore { is_asked, begins, .. } = self.to_restore;
+        let is_needed = match begins {
+            Some(begins) => begins.0 / bytes < begun,
+            None => is_asked,
+        };
+        let is_unfilled = is_hole && is_alone && is_archive && !is_needed;
+        (is_unfilled && !self.other_files.iter().any(begins_before))
+            .then(|| Lsn((first.number + 1) * bytes)..Lsn(begun * bytes))
+    }
+
     /// Holes between a server's own segments, before the one in which its recovery would begin, of which it
     /// has removed the archive status, too. None where other WAL is read as well, which they may be missing
     /// in.
-    pub(super) fn holes_recycled(&self) -> Vec<Range<Lsn>> {
+    fn holes_recycled(&self) -> Vec<Range<Lsn>> {
         let bytes = u64::from(self.geometry.segment_bytes);
         let holes = self.segments.windows(2).filter_map(|pair| match pair {
             [before, after] if before.number + 1 < after.number => {
@@ -28,32 +63,32 @@ impl Plan {
         if holes.is_empty() {
             return holes;
         }
-        let wal = self.data_directory_read.as_deref();
-        let wal = wal.map(|data| data.join(self.version().wal_directory));
-        let Some((wal, redo)) = wal.and_then(|wal| Some((wal, self.redo()?))) else {
+        let wal = self.wal_alone.as_deref();
+        let Some((wal, begins)) = wal.and_then(|wal| Some((wal, self.recovery_begins(wal)?)))
+        else {
             return Vec::new();
         };
-        let status = numbers_with_status(&wal, self.geometry.segment_bytes);
+        let status = numbers_with_status(wal, self.geometry.segment_bytes);
         holes.retain(|hole| {
             let numbers = hole.start.0 / bytes..hole.end.0 / bytes;
-            numbers.end <= redo.0 / bytes && !status.iter().any(|number| numbers.contains(number))
+            numbers.end <= begins.0 / bytes && !status.iter().any(|number| numbers.contains(number))
         });
         holes
     }
 
-    /// Where recovery of the server begins, if no WAL but its own is read. That of a base backup begins
-    /// before the checkpoint that its `pg_control` names.
-    fn redo(&self) -> Option<Lsn> {
-        let data = self.data_directory_read.as_deref()?;
-        let wal = storage::identity(&data.join(self.version().wal_directory)).ok()?;
-        let mut directories: Vec<&Path> =
-            self.files.values().flatten().filter_map(|file| file.source.path().parent()).collect();
-        directories.dedup();
-        let is_own = |path: &&Path| storage::identity(path).is_ok_and(|it| it == wal);
-        if data.join(BACKUP_LABEL).exists() || !directories.iter().all(is_own) {
+    /// Where recovery of the server whose WAL this is begins. That of a base backup begins before the
+    /// checkpoint that its `pg_control` names. Where no `pg_control` is in sight, as on a disk of its own,
+    /// the newest timeline is the server's own, and began with a checkpoint.
+    fn recovery_begins(&self, wal: &Path) -> Option<Lsn> {
+        let Some(data) = data_directory_of(wal) else {
+            let spans = self.lineage.spans();
+            let (_, own) = spans.last().filter(|_| self.lineage.spans().nth(1).is_some())?;
+            return storage::is_dir(&wal.join(ARCHIVE_STATUS)).then_some(own.start);
+        };
+        if data.join(BACKUP_LABEL).exists() {
             return None;
         }
-        let control = control::read(data).ok()?;
+        let control = control::read(&data).ok()?;
         let is_servers = control.system_identifier == self.geometry.system_identifier;
         is_servers.then_some(control.checkpoint.redo)
     }

@@ -37,8 +37,12 @@ impl Plan {
     }
 }
 
-/// Whether a name is that of a segment with too few digits or too many, whatever suffix follows.
+/// Whether a name is that of a segment with too few digits or too many, whatever suffix follows, but for that
+/// of WAL-G's lists of segments, which has all digits but the last.
 fn has_wrong_digits(file: &str) -> bool {
+    if file.ends_with(".json") {
+        return false;
+    }
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
     let digits = file.bytes().take_while(|byte| is_digit(*byte)).count();
     let is_ended = matches!(file.as_bytes().get(digits), None | Some(b'.'));
@@ -61,6 +65,7 @@ mod tests {
             "00000002.history",
             "000000010000000000000007.bak",
             "12345678",
+            "00000001000000000000003.json",
         ] {
             assert!(!has_wrong_digits(name), "{name}");
         }

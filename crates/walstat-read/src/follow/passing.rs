@@ -213,7 +213,9 @@ impl Follower {
         if self.timeline.is_some() {
             return;
         }
-        let Some((newer, _)) = self.files.shelf.newest_history().filter(|(newer, _)| *newer > ours)
+        let known = ours.max(self.not_servers);
+        let Some((newer, _)) =
+            self.files.shelf.newest_history().filter(|(newer, _)| *newer > known)
         else {
             return;
         };

@@ -16,7 +16,6 @@ use super::ending::{self, Ending, EndingKind};
 use super::observe::Observe;
 use super::observer::Observer;
 use super::run::{Last, Run};
-use crate::input::input_kind::InputKind;
 use crate::input::plan::{Chain, Plan};
 use crate::input::problem::{Problem, ProblemKind};
 use holes::Holes;
@@ -177,7 +176,9 @@ pub(crate) fn conclude_chain(
         }
     }
     verified::blame_the_next(&mut outcome.problems, chain);
-    outcome.forgive_servers(chain);
+    if chain.is_for_crash {
+        outcome.forgive_servers();
+    }
     outcome.set_unfetched_aside(chain);
     outcome.sort_problems();
     outcome
@@ -267,13 +268,8 @@ impl<O> Outcome<O> {
 
     /// Removes what is wrong only where a base backup is restored: a server that recovers from a crash has
     /// its tables.
-    fn forgive_servers(&mut self, chain: &Chain<'_>) {
-        let is_servers = |lsn| {
-            chain.segment_at(lsn).is_some_and(|segment| segment.taken_for == InputKind::PgWal)
-        };
-        self.problems.retain(|problem| {
-            problem.kind != ProblemKind::WalLevel || !problem.lsn.is_some_and(is_servers)
-        });
+    fn forgive_servers(&mut self) {
+        self.problems.retain(|problem| problem.kind != ProblemKind::WalLevel);
     }
 
     /// Holds what was read against the range asked for: where it ends with that, it is no end of the WAL,

@@ -96,7 +96,9 @@ impl Verifier<'_> {
     ) -> Outcome<TimelineSwitches> {
         let Verifier { scope, accepted_gaps, .. } = self;
         let geometry = &scope.geometry;
-        let chain = Chain { geometry, segments, lineage, accepted_gaps, recycled: &[] };
+        let is_for_crash = false;
+        let chain =
+            Chain { geometry, segments, lineage, accepted_gaps, recycled: &[], is_for_crash };
         let prototype = Observer::new(TimelineSwitches::default());
         let Verifier { scope, threads, progress, .. } = self;
         let runs = parallel::scan(segments, ready, scope, *threads, progress, &prototype);

@@ -34,6 +34,8 @@ impl Backup {
     /// What is to be known of it where WAL is looked for.
     pub fn to_restore(&self) -> ToRestore {
         ToRestore {
+            is_asked: true,
+            begins: Some(self.start),
             timeline: self.label.as_ref().map(|label| label.timeline),
             cluster: self.control.as_ref().map(|control| control.system_identifier),
             segment_bytes: self.control.as_ref().map(|control| control.wal_segment_bytes),

@@ -1,0 +1,213 @@
+//! What a promoted server has for itself: its directory of WAL, on a disk of its own, with what others have
+//! put there; and an archive that it began as a standby. WAL made on purpose, of PostgreSQL 15, in segments
+//! of 1 MB.
+
+use super::recovered::{FIRST, SEGMENT, history, promoted, store, timeline_1, write};
+use super::{check, is_green, is_noted, is_red, put, restore_verdict, told};
+use crate::common::builder::Wal;
+use crate::support::fixtures::fixtures;
+use crate::support::patience::PATIENCE;
+use crate::support::{command, finish};
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+use tempfile::TempDir;
+use walstat_analyse::counters::Statistics;
+use walstat_read::follow::{Follower, StartAt};
+use walstat_read::input::discover::discover;
+use walstat_read::scan::streamed::Wanted;
+
+/// Timeline 1 from segment 5 on, which timeline 2 leaves in segment 9; the segments of these numbers of the
+/// first are missing.
+fn with_hole(missing: &[u64]) -> (TempDir, Wal) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut first = timeline_1(4, true);
+    let second = promoted(&first, 1, 2);
+    store(&second, first.at(), directory.path());
+    history(directory.path(), 2, &[(1, first.at())]);
+    write(&mut first, 5);
+    store(&first, 0, directory.path());
+    for number in missing {
+        fs::remove_file(directory.path().join(name(1, *number))).expect("a segment");
+    }
+    fs::rename(directory.path().join(name(1, 9)), directory.path().join(name(1, 9) + ".partial"))
+        .expect("a segment");
+    (directory, second)
+}
+
+fn name(timeline: u32, number: u64) -> String {
+    format!("{timeline:08X}{number:016X}")
+}
+
+/// It keeps the first segment of the backup that it was made from, and makes it ready for its archiver at its
+/// first checkpoint; what it got by streaming it takes for archived.
+#[test]
+fn an_archive_that_a_standby_has_begun_has_no_wal_before_its_promotion() {
+    let (directory, _) = with_hole(&[6, 7, 8]);
+    let directory = directory.path();
+    let note =
+        "no WAL from 0/00600000 to 0/00900000: the server that archives here was a standby then";
+    is_noted("its first segment", directory, note);
+    // Not where a backup begins there, by its history or by what is asked.
+    let backup = format!("{}.00000028.backup", name(1, FIRST));
+    put(directory, &backup, b"");
+    is_red("a backup", directory, "missing_segment", &name(1, 6));
+    fs::remove_file(directory.join(backup)).expect("the history");
+    let from = |lsn: &str| check(&["--as", "archive", "--from", lsn], directory);
+    assert_eq!(told(&from("0/00500028").exits(4)), [("missing_segment".to_owned(), name(1, 6))]);
+    let ran = from("0/00900028").exits(0);
+    assert!(restore_verdict(&ran).0, "{}", ran.stdout);
+    // Nor with more before it, nor where the hole does not end where the timeline begins.
+    for missing in [&[7, 8][..], &[6, 7]] {
+        let (directory, _) = with_hole(missing);
+        is_red("another hole", directory.path(), "missing_segment", &name(1, missing[0]));
+    }
+}
+
+/// `initdb -X`: the directory is called otherwise, and no `pg_control` is in sight. The rest of the timeline
+/// before was recycled, and so was its status.
+#[test]
+fn on_a_disk_of_its_own_a_server_recycles_what_lies_before_its_timeline() {
+    let (disk, mut second) = with_hole(&[6, 7]);
+    let disk = disk.path();
+    write(&mut second, 50);
+    second.switch();
+    store(&second, 9 * SEGMENT, disk);
+    let status = disk.join("archive_status");
+    put(&status, &format!("{}.done", name(1, FIRST)), b"");
+    let ran = check(&[], disk).exits(0);
+    assert!(ran.json()["notes"].to_string().contains("0/00800000: the server has recycled it"));
+    check(&["--as", "archive"], disk).exits(4);
+    put(&status, &format!("{}.ready", name(1, 7)), b"");
+    check(&[], disk).exits(4);
+    fs::remove_file(status.join(format!("{}.ready", name(1, 7)))).expect("a status");
+    fs::remove_file(disk.join(name(2, 10))).expect("a segment");
+    let lost = [("missing_segment".to_owned(), name(2, 10))];
+    assert_eq!(told(&check(&[], disk).exits(4)), lost, "of its own timeline none is recycled");
+}
+
+/// The shell says by which links it came there.
+#[cfg(unix)]
+#[test]
+fn the_working_directory_lies_where_the_shell_says() {
+    let (data, names) = super::around::data_directory(["06", "08", "09"]);
+    let (wal, disk) = (data.path().join("pg_wal"), data.path().join("disk"));
+    fs::rename(&wal, &disk).expect("moved");
+    std::os::unix::fs::symlink(&disk, &wal).expect("a link");
+    put(&disk.join("archive_status"), &format!("{}.ready", names[0]), b"");
+    let at = |says: &Path, code: i32| {
+        let mut call = command(&["check"]);
+        finish(call.current_dir(&wal).env("PWD", says)).exits(code);
+    };
+    at(&wal, 0);
+    at(&disk, 4);
+    at(data.path(), 4);
+}
+
+/// A receiver of the new primary has begun it, and has not fetched the history yet.
+#[test]
+fn a_partial_without_wal_needs_no_history() {
+    let (directory, _) = with_hole(&[]);
+    let directory = directory.path();
+    is_green("as it is", directory);
+    let partial = format!("{}.partial", name(3, 11));
+    for content in [&[][..], &[0; SEGMENT as usize]] {
+        put(directory, &partial, content);
+        is_noted(
+            "nothing in it",
+            directory,
+            "no WAL is in it yet, and there is nothing else of timeline 3",
+        );
+    }
+    let mut page = fs::read(directory.join(name(2, 10))).expect("a segment");
+    page[4] = 3;
+    put(directory, &partial, &page);
+    assert!(
+        told(&check(&["--as", "archive"], directory).exits(4))
+            .contains(&("missing_history".to_owned(), "00000003.history".to_owned()))
+    );
+}
+
+/// The history and the `.partial` are archived one after the other, and retention may take one of them.
+#[test]
+fn a_partial_before_the_first_timeline_needs_no_history() {
+    let (directory, _) = with_hole(&[5, 6, 7, 8]);
+    let directory = directory.path();
+    is_green("with the history", directory);
+    fs::remove_file(directory.join("00000002.history")).expect("the history");
+    let partial = name(1, 9) + ".partial";
+    let note = format!("{partial}: no restore_command gets it, and the WAL begins with timeline 2");
+    is_noted("without it", directory, &note);
+    let ran = check(&["--as", "archive"], directory);
+    assert_eq!(ran.json()["input"]["timelines"], serde_json::json!([2]));
+    put(directory, &partial, b"");
+    is_noted("an empty one", directory, &note);
+    // A whole one is of a timeline that was left.
+    let (whole, _) = with_hole(&[]);
+    let bytes = fs::read(whole.path().join(name(1, 8))).expect("a segment");
+    put(directory, &name(1, 8), &bytes);
+    assert!(
+        told(&check(&["--as", "archive"], directory).exits(4))
+            .contains(&("missing_history".to_owned(), "00000002.history".to_owned()))
+    );
+}
+
+/// Somebody has copied an archive into the directory of a server, which goes on with the timeline that it is
+/// on: segments and histories of newer ones are none of its own.
+#[test]
+fn a_server_is_on_the_timeline_of_its_pg_control() {
+    let (data, names) = super::around::data_directory(["07", "08", "09"]);
+    let wal = data.path().join("pg_wal");
+    put(&wal, "00000002.history", b"1\t0/700100\tx\n");
+    let mut stray = fs::read(wal.join(&names[0])).expect("a segment");
+    stray.chunks_mut(8192).for_each(|page| page[4] = 2);
+    put(&wal, &names[0].replacen('1', "2", 1), &stray);
+    let followed = |arguments: &[&str], path: &Path| {
+        let report = check(arguments, path).json();
+        (report["input"]["timelines"].clone(), report["notes"].to_string())
+    };
+    for path in [data.path(), &wal] {
+        let (timeline, notes) = followed(&[], path);
+        assert_eq!(timeline, serde_json::json!([1]), "{notes}");
+        assert!(notes.contains("the one that the server is on by its pg_control"), "{notes}");
+        assert_eq!(followed(&["-t", "2"], path).0, serde_json::json!([2]));
+        assert_eq!(followed(&["--as", "archive"], path).0, serde_json::json!([2]));
+    }
+    let found = discover(&[data.path().to_owned()]).expect("WAL");
+    for from in [StartAt::Oldest, StartAt::Now] {
+        let (mut follower, _) = Follower::begin(&found, from, &Wanted::default()).expect("WAL");
+        follower.count(Statistics::default());
+        let look = follower.look(Instant::now() + PATIENCE);
+        assert!(look.is_at_end && look.happenings.is_empty(), "{:?}", look.happenings);
+        assert_eq!(follower.timeline(), 1);
+    }
+    // One that is told to recover comes to the newest.
+    put(data.path(), "standby.signal", b"");
+    assert_eq!(followed(&[], data.path()).0, serde_json::json!([2]));
+}
+
+/// `barman recover` without a target: all WAL is there, and no signal. The server goes by the label alone.
+#[test]
+fn without_a_signal_a_server_stays_on_the_timeline_of_its_label() {
+    let (archive, _) = with_hole(&[]);
+    let data = tempfile::tempdir().expect("a directory");
+    let base = fixtures().join("backup/base");
+    let label = fs::read_to_string(base.join("backup_label")).expect("a label");
+    let start = label.lines().next().expect("a line").to_owned();
+    let begun = format!("START WAL LOCATION: 0/500028 (file {})", name(1, FIRST));
+    put(data.path(), "backup_label", label.replace(&start, &begun).as_bytes());
+    put(data.path(), "PG_VERSION", b"15\n");
+    for entry in fs::read_dir(archive.path()).expect("the archive").filter_map(Result::ok) {
+        let bytes = fs::read(entry.path()).expect("a file");
+        put(&data.path().join("pg_wal"), &entry.file_name().to_string_lossy(), &bytes);
+    }
+    let says = |path: &Path| {
+        let label = data.path().to_string_lossy().into_owned();
+        let notes = check(&["--backup-label", &label], path).json()["notes"].to_string();
+        notes.contains("recovery.signal is not in the directory: a server that is started there")
+    };
+    assert!(says(data.path()) && says(&data.path().join("pg_wal")));
+    assert!(!says(archive.path()), "from an archive a server recovers with a signal");
+    put(data.path(), "recovery.signal", b"");
+    assert!(!says(data.path()));
+}
