@@ -186,6 +186,31 @@ fn a_server_is_on_the_timeline_of_its_pg_control() {
     assert_eq!(followed(&[], data.path()).0, serde_json::json!([2]));
 }
 
+/// A history that was fetched and could not be followed stays in `pg_wal`.
+#[test]
+fn a_history_alone_is_no_timeline_to_go_over_to() {
+    let (later, _) = with_hole(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let copy = |name: &str| {
+        let bytes = fs::read(later.path().join(name)).expect("a file");
+        put(directory.path(), name, &bytes);
+    };
+    (FIRST..9).for_each(|number| copy(&name(1, number)));
+    let found = discover(&[directory.path().to_owned()]).expect("WAL");
+    let wanted = Wanted::default();
+    let (mut follower, _) = Follower::begin(&found, StartAt::Oldest, &wanted).expect("WAL");
+    follower.count(Statistics::default());
+    let mut look = || {
+        let happenings = follower.look(Instant::now() + PATIENCE).happenings;
+        (happenings.len(), follower.timeline())
+    };
+    assert_eq!(look(), (0, 1));
+    copy("00000002.history");
+    assert_eq!(look(), (0, 1));
+    copy(&name(2, 9));
+    assert_eq!(look(), (1, 2));
+}
+
 /// `barman recover` without a target: all WAL is there, and no signal. The server goes by the label alone.
 #[test]
 fn without_a_signal_a_server_stays_on_the_timeline_of_its_label() {

@@ -59,7 +59,7 @@ impl Follower {
         let scope = wanted.clone().scope_of(&plan);
         let mut follower = Follower::at(position, shelf, Taken { kind, scope, lineage });
         follower.timeline = timeline;
-        let newest = follower.files.shelf.newest_history().map(|(newest, _)| newest);
+        let newest = follower.files.shelf.newest_history();
         follower.not_servers = newest.filter(|_| plan.is_timeline_servers).unwrap_or(0);
         follower.skipped =
             Some(skipped).filter(|skipped| from == StartAt::Oldest && !skipped.is_empty());

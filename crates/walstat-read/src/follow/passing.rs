@@ -214,9 +214,7 @@ impl Follower {
             return;
         }
         let known = ours.max(self.not_servers);
-        let Some((newer, _)) =
-            self.files.shelf.newest_history().filter(|(newer, _)| *newer > known)
-        else {
+        let Some(newer) = self.files.shelf.newest_begun().filter(|newer| *newer > known) else {
             return;
         };
         let lineage = Lineage::of(newer, &self.files.shelf.histories);

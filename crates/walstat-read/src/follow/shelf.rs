@@ -2,7 +2,7 @@
 //! is opened for it.
 
 use crate::input::discover::{DEPTH_MAX, is_passed_over};
-use crate::input::history::{Ancestor, Histories};
+use crate::input::history::Histories;
 use crate::input::names::{FileName, SegmentFile, Standing, compression_suffix, file_name};
 use crate::input::placing::Key;
 use crate::input::probe::read_text;
@@ -40,6 +40,8 @@ pub(super) struct Shelf {
     pub segments: BTreeMap<Key, ShelfFile>,
     /// The newest segment, listed or not.
     newest: Option<u64>,
+    /// Timelines of all segments, listed or not.
+    timelines: BTreeSet<u32>,
     pub histories: Histories,
 }
 
@@ -53,6 +55,7 @@ struct Listing<'s> {
     folders: BTreeMap<PathBuf, Option<SystemTime>>,
     segments: BTreeMap<Key, ShelfFile>,
     newest: Option<u64>,
+    timelines: BTreeSet<u32>,
     histories: &'s mut Histories,
 }
 
@@ -64,6 +67,7 @@ impl Shelf {
             folders: BTreeMap::new(),
             segments: BTreeMap::new(),
             newest: None,
+            timelines: BTreeSet::new(),
             histories: Histories::default(),
         }
     }
@@ -93,11 +97,13 @@ impl Shelf {
             folders: BTreeMap::new(),
             segments: BTreeMap::new(),
             newest: None,
+            timelines: BTreeSet::new(),
             histories: &mut self.histories,
         };
         listing.add_folder(&self.root, DEPTH_MAX)?;
-        let Listing { folders, segments, newest, .. } = listing;
-        (self.folders, self.segments, self.newest) = (folders, segments, newest);
+        let Listing { folders, segments, newest, timelines, .. } = listing;
+        (self.folders, self.segments) = (folders, segments);
+        (self.newest, self.timelines) = (newest, timelines);
         Ok(())
     }
 
@@ -106,6 +112,7 @@ impl Shelf {
         self.folders.clear();
         self.segments.clear();
         self.newest = None;
+        self.timelines.clear();
     }
 
     /// All segments that are there.
@@ -125,9 +132,15 @@ impl Shelf {
         self.newest
     }
 
-    /// The newest timeline that has a history, and its ancestors.
-    pub(super) fn newest_history(&self) -> Option<(u32, &[Ancestor])> {
-        self.histories.all().last()
+    /// The newest timeline that has a history.
+    pub(super) fn newest_history(&self) -> Option<u32> {
+        self.histories.all().last().map(|(timeline, _)| timeline)
+    }
+
+    /// The newest timeline that has a history and a segment: a history alone may be of another server's.
+    pub(super) fn newest_begun(&self) -> Option<u32> {
+        let named = self.histories.all().map(|(timeline, _)| timeline);
+        named.filter(|timeline| self.timelines.contains(timeline)).last()
     }
 }
 
@@ -169,6 +182,7 @@ impl Listing<'_> {
             return;
         }
         self.newest = self.newest.max(Some(number));
+        self.timelines.insert(file.name.timeline);
         if number < self.first {
             return;
         }
