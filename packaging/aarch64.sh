@@ -5,7 +5,8 @@
 #     packaging/aarch64.sh same BINARY [--brief]  is built, and says of the fixtures what BINARY says of them?
 #     packaging/aarch64.sh with COMMAND...        COMMAND, with the variables that cargo needs for it
 #
-# Installs nothing: says what is missing. Everything is built with the profile of the tests.
+# Installs nothing: says what is missing. Everything is built with the profile of the tests, but what those run
+# little of.
 # Status: 0 holds, 2 usage or something missing, else what failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -37,9 +38,16 @@ needs() {
   [ -d "$(rustc --print target-libdir --target "$target")" ] || fail "missing: rustup target add $target"
 }
 
+# What these tests run so little of that to optimise it takes longer.
+unoptimised=(walstat-input zstd-sys liblzma-sys libbz2-rs-sys zlib-rs proptest)
+
 # Without the documentation's examples: they were compiled and run once, and each is a program to link.
 run_tests() {
-  cargo test --locked --target "$target" -p walstat-format -p walstat-input -p walstat-read --lib
+  local package options=()
+  for package in "${unoptimised[@]}"; do
+    options+=(--config "profile.dev.package.$package.opt-level=0")
+  done
+  cargo test --locked --target "$target" "${options[@]}" -p walstat-format -p walstat-input -p walstat-read --lib
 }
 
 # same BINARY [--brief]

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 use tempfile::TempDir;
 use walstat_analyse::counters::Statistics;
-use walstat_read::follow::{Follower, StartAt};
+use walstat_read::follow::{Follower, Happening, StartAt};
 use walstat_read::input::discover::discover;
 use walstat_read::scan::streamed::Wanted;
 
@@ -200,15 +200,26 @@ fn a_history_alone_is_no_timeline_to_go_over_to() {
     let wanted = Wanted::default();
     let (mut follower, _) = Follower::begin(&found, StartAt::Oldest, &wanted).expect("WAL");
     follower.count(Statistics::default());
-    let mut look = || {
+    let look = |follower: &mut Follower| {
         let happenings = follower.look(Instant::now() + PATIENCE).happenings;
         (happenings.len(), follower.timeline())
     };
-    assert_eq!(look(), (0, 1));
+    assert_eq!(look(&mut follower), (0, 1));
     copy("00000002.history");
-    assert_eq!(look(), (0, 1));
+    assert_eq!(look(&mut follower), (0, 1));
     copy(&name(2, 9));
-    assert_eq!(look(), (1, 2));
+    assert_eq!(look(&mut follower), (1, 2));
+    // A standby that was promoted for a test, and then built anew.
+    for file in [name(2, 9), "00000002.history".to_owned()] {
+        fs::remove_file(directory.path().join(file)).expect("a file");
+    }
+    (9..=10).for_each(|number| {
+        let bytes = fs::read(later.path().join(name(2, number))).expect("a file");
+        put(directory.path(), &name(1, number), &bytes);
+    });
+    let happenings = follower.look(Instant::now() + PATIENCE).happenings;
+    assert!(matches!(happenings[..], [Happening::OtherHistory { .. }]), "{happenings:?}");
+    assert!(!follower.is_readable());
 }
 
 /// `barman recover` without a target: all WAL is there, and no signal. The server goes by the label alone.

@@ -31,7 +31,7 @@ impl Follower {
         }
         let is_same = match self.has_last()? {
             Some(has_last) => has_last,
-            None => !self.is_ahead() && self.next_links()? != Some(false),
+            None => !self.is_ahead() && !self.is_on_older() && self.next_links()? != Some(false),
         };
         let now = if is_same { History::Same } else { History::Other };
         let before = std::mem::replace(&mut self.history, now);
@@ -153,6 +153,13 @@ impl Follower {
         }
         let next = Lsn(at.0 + u64::from(self.scope.geometry.page_bytes));
         self.begins_page(key, next)
+    }
+
+    /// Whether all segments that are there are of older timelines, as where a standby was promoted for a test,
+    /// and then built anew.
+    fn is_on_older(&self) -> bool {
+        let ours = self.lineage.timeline();
+        self.files.shelf.newest_timeline().is_some_and(|newest| newest < ours)
     }
 
     /// Whether all segments that are there lie before the one that reading has come to the end of.

@@ -132,6 +132,11 @@ impl Shelf {
         self.newest
     }
 
+    /// The newest timeline of which there is a segment, when the folder was listed.
+    pub(super) fn newest_timeline(&self) -> Option<u32> {
+        self.timelines.last().copied()
+    }
+
     /// The newest timeline that has a history.
     pub(super) fn newest_history(&self) -> Option<u32> {
         self.histories.all().last().map(|(timeline, _)| timeline)
