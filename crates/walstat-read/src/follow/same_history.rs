@@ -155,8 +155,8 @@ impl Follower {
         self.begins_page(key, next)
     }
 
-    /// Whether all segments that are there are of older timelines, as where a standby was promoted for a test,
-    /// and then built anew.
+    /// Whether all segments that are there are of older timelines, as where a standby was promoted for a
+    /// test, and then built anew.
     fn is_on_older(&self) -> bool {
         let ours = self.lineage.timeline();
         self.files.shelf.newest_timeline().is_some_and(|newest| newest < ours)
