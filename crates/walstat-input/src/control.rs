@@ -179,10 +179,22 @@ pub fn path(data_directory: &Path) -> PathBuf {
 const FROM_ELSEWHERE: [&str; 4] =
     ["backup_label", "recovery.signal", "standby.signal", "recovery.conf"];
 
+/// Whether a server that starts in a data directory recovers from a backup, or with WAL from an archive.
+pub fn is_told_to_recover(data_directory: &Path) -> bool {
+    FROM_ELSEWHERE.iter().any(|name| data_directory.join(name).exists())
+}
+
 /// The `pg_control` of a data directory, if that says where a server that starts there begins.
 pub fn begins_by(data_directory: &Path) -> Option<Control> {
-    let is_elsewhere = FROM_ELSEWHERE.iter().any(|name| data_directory.join(name).exists());
-    read(data_directory).ok().filter(|_| !is_elsewhere)
+    read(data_directory).ok().filter(|_| !is_told_to_recover(data_directory))
+}
+
+/// The cluster of a primary whose data directory it is, and the timeline that it is on: a promotion notes
+/// that as the one of the minimum recovery point, before the first checkpoint on it.
+pub fn timeline_of_primary(data_directory: &Path) -> Option<(u64, u32)> {
+    let control = begins_by(data_directory).filter(|control| !control.state.is_standby())?;
+    let timeline = control.checkpoint.timeline.max(control.min_recovery_timeline);
+    Some((control.system_identifier, timeline))
 }
 
 /// Reads the `pg_control` of a data directory; reads again for a moment if its checksum fails, because

@@ -22,7 +22,7 @@ use super::probe::{FirstPage, NotWal, Probe, probe, read_text};
 use super::problem::{Problem, ProblemKind};
 use super::source::Source;
 use super::storage::{self, Kind, Metadata};
-pub(crate) use data_directories::data_directory_of;
+pub use data_directories::data_directory_of;
 use data_directories::{ServersOwn, has_status, is_backup, is_data_directory};
 use given::Looked;
 use serde::{Deserialize, Serialize};

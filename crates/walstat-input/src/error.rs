@@ -43,7 +43,7 @@ pub enum InputError {
         "{}: no WAL segment in this directory (files named by 24 hexadecimal digits){}{}",
         shown(path),
         if *is_too_deep { TOO_DEEP } else { "" },
-        below.as_ref().map_or(String::new(), |it| format!("; there are some in {}", it.display()))
+        below.as_ref().map_or(String::new(), |it| format!("; there are some in {}", shown(it)))
     )]
     NoSegments {
         /// The directory.

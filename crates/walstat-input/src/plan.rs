@@ -4,6 +4,7 @@
 mod aside;
 mod backups;
 mod latest;
+mod left_behind;
 mod older_timelines;
 mod recycled;
 mod resembling;
@@ -112,13 +113,15 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     let servers = found.timeline_of_server(placed.geometry.system_identifier);
     let servers = servers.filter(|it| timeline.is_none() && present.contains(it));
     let wanted = timeline.or(servers);
-    let present = latest::without_partials(&mut placed, present, histories, wanted);
+    let to_restore = found.to_restore;
+    let present = latest::without_partials(&mut placed, present, histories, wanted, to_restore);
     let latest = latest::without_segments(&present, histories, wanted);
     let followed = match wanted {
         Some(wanted) => latest::read_for(wanted, &present, latest.as_ref())
             .ok_or_else(|| without_timeline(found, wanted, &present))?,
-        None => newest_complete(&present, histories, found.to_restore.timeline, latest.as_ref())
-            .unwrap_or(1),
+        None => {
+            newest_complete(&present, histories, to_restore.timeline, latest.as_ref()).unwrap_or(1)
+        }
     };
     let others = present.iter().rev().filter(|other| **other != followed);
     let mut plan = Plan {
@@ -142,22 +145,17 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
         data_directory_read: found.data_directory_read(),
         wal_alone: found.wal_alone(),
         backups: found.backups.clone(),
-        to_restore: found.to_restore,
+        to_restore,
         ..Plan::new(placed.geometry)
     };
     plan.wrong_lineages = plan.wrong_lineages(histories);
-    let is_servers = plan.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal);
-    plan.is_for_crash = is_servers && !found.to_restore.is_asked;
-    let without_history = without_history(&present, histories, is_servers);
-    plan.problems.extend(without_history.into_iter().map(missing_history));
-    plan.problems.extend(latest::contradicting(&present, histories));
+    plan.is_for_crash = plan.are_servers() && !to_restore.is_asked && !plan.is_told_to_recover();
+    plan.tell_of_histories(&present, histories);
     plan.problems.extend(impostors);
     plan.check_backups();
     plan.problems.extend(plan.left_by_latest());
-    plan.notes.extend(plan.histories_alone(&present, histories));
-    plan.notes.extend(plan.misplaced.iter().map(misplaced_note));
-    plan.notes.extend(histories.passed_over().map(ToString::to_string));
     aside.tell(&mut plan);
+    plan.tell_left_behind();
     plan.check_first_pages();
     plan.choose();
     plan.name_others();
@@ -231,6 +229,21 @@ impl Plan {
         }
     }
 
+    /// Whether all files are servers' own.
+    fn are_servers(&self) -> bool {
+        self.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal)
+    }
+
+    /// Problems and notes of histories of timelines.
+    fn tell_of_histories(&mut self, present: &BTreeSet<u32>, histories: &Histories) {
+        let without_history = without_history(present, histories, self.are_servers());
+        self.problems.extend(without_history.into_iter().map(missing_history));
+        self.problems.extend(latest::contradicting(present, histories));
+        self.notes.extend(self.histories_alone(present, histories));
+        self.notes.extend(self.misplaced.iter().map(misplaced_note));
+        self.notes.extend(histories.passed_over().map(ToString::to_string));
+    }
+
     /// Takes the best file of each segment of the history that is followed.
     pub fn choose(&mut self) {
         let ours = self.files.iter().filter(|(key, _)| self.follows(key));
@@ -285,16 +298,18 @@ impl Plan {
         self.other_files.sort();
     }
 
-    /// Takes note of segments that may be missing, and of those that a server has recycled.
+    /// Takes note of segments that may be missing, and of those that a server has recycled: not where a range
+    /// that begins `from` before them is asked for, with all in it.
     ///
     /// # Errors
     ///
     /// When a gap does not begin or end where a segment does.
-    pub fn accept(&mut self, gaps: &[Range<Lsn>]) -> Result<(), InputError> {
+    pub fn accept(&mut self, gaps: &[Range<Lsn>], from: Lsn) -> Result<(), InputError> {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
         self.leave_out_partial();
         self.recycled = self.holes_unfilled();
+        self.recycled.retain(|hole| from == Lsn(0) || from >= hole.end);
         Ok(())
     }
 

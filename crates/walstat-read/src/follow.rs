@@ -152,8 +152,8 @@ pub struct Follower {
     scope: Scope,
     /// The timeline that was asked for: no other one is followed.
     timeline: Option<u32>,
-    /// The newest timeline that has a history and is known to be none of the server's.
-    not_servers: u32,
+    /// The data directory of the server that writes the WAL, if it lies in one.
+    data_directory: Option<PathBuf>,
     lineage: Lineage,
     history: History,
     progress: Progress,

@@ -357,7 +357,7 @@ fn unfilled(hole: &Range<Lsn>, plan: &Plan) -> String {
     let Range { start, end } = hole;
     let why = if plan.wal_alone.is_some() {
         "the server has recycled it, while an older segment waited for the archiver; its recovery begins \
-         behind it"
+         behind it, by pg_control or, without that in sight, by the timeline that it began since"
     } else {
         "the server that archives here was a standby then, and has archived only what it was made from; no \
          backup from before is restored with this archive alone"

@@ -1041,6 +1041,8 @@ fn the_end_of_a_server_beside_the_archive_is_in_its_own_wal() {
     let [sixth, eighth] = ["06", "08"].map(|it| format!("0000000100000000000000{it}"));
     fs::rename(folder.path().join("wal").join(&sixth), main.join("pg_wal").join(&sixth))
         .expect("moved");
+    let ready = main.join(format!("pg_wal/archive_status/{sixth}.ready"));
+    fs::write(ready, "").expect("a status");
     for place in [&main, &main.join("pg_wal")] {
         let ran = finish(check::<&str>(&[]).arg(place)).exits(0);
         assert!(ran.stdout.contains("0/00800000: the server has recycled it"), "{}", ran.stdout);
@@ -1063,6 +1065,23 @@ fn the_end_of_a_server_beside_the_archive_is_in_its_own_wal() {
     fs::remove_dir_all(folder.path().join("wal")).expect("the archive");
     fs::remove_file(main.join("pg_wal").join(eighth)).expect("a segment");
     finish(check::<&str>(&[]).arg(folder.path())).exits(4);
+}
+
+/// `barman recover` to a target: it lies below, and `restore_command` gets it from there.
+#[test]
+fn where_wal_lies_in_a_recovered_directory_is_said() {
+    let folder = copied_base();
+    fs::write(folder.path().join("PG_VERSION"), "15\n").expect("a file");
+    let below = folder.path().join("barman_wal");
+    fs::create_dir(&below).expect("a folder");
+    for path in segments(8, 9) {
+        let packed = fs::read(&path).expect("a segment");
+        let bytes = zstd::decode_all(&packed[..]).expect("zstd");
+        fs::write(below.join(path.file_stem().expect("a name")), bytes).expect("a copy");
+    }
+    let ran = finish(check::<&str>(&[]).arg(folder.path())).exits(3);
+    let said = format!("there are some in {}", below.display());
+    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
 }
 
 /// No restore_command looks into it: what the archive has lost is missing, and what only the backup has is no

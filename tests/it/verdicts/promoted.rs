@@ -54,14 +54,38 @@ fn an_archive_that_a_standby_has_begun_has_no_wal_before_its_promotion() {
     is_red("a backup", directory, "missing_segment", &name(1, 6));
     fs::remove_file(directory.join(backup)).expect("the history");
     let from = |lsn: &str| check(&["--as", "archive", "--from", lsn], directory);
-    assert_eq!(told(&from("0/00500028").exits(4)), [("missing_segment".to_owned(), name(1, 6))]);
+    let lost = [("missing_segment".to_owned(), name(1, 6))];
+    assert_eq!(told(&from("0/00500028").exits(4)), lost);
     let ran = from("0/00900028").exits(0);
     assert!(restore_verdict(&ran).0, "{}", ran.stdout);
-    // Nor with more before it, nor where the hole does not end where the timeline begins.
-    for missing in [&[7, 8][..], &[6, 7]] {
+    // Without a backup in sight, of which it asks where it can be restored to, `window` tells it.
+    finish(command(&["window", "--as", "archive"]).arg(directory)).exits(4);
+    // What a round has seen was archived.
+    let (whole, _) = with_hole(&[]);
+    let state = whole.path().with_extension("state");
+    let words = ["--as", "archive", "--state", &state.to_string_lossy()];
+    check(&words, whole.path()).exits(0);
+    (6..9).for_each(|number| fs::remove_file(whole.path().join(name(1, number))).expect("one"));
+    assert_eq!(told(&check(&words, whole.path()).exits(4)), lost);
+    fs::remove_file(state).expect("the state");
+    assert_eq!(told(&check(&["-s", "0/00500028"], directory).exits(4)), lost, "a range");
+    // Nor with more before it, nor where the hole does not end where the timeline begins, nor where somebody
+    // has archived the older one from there on.
+    let red = |missing: &[u64], more: &[&str]| {
         let (directory, _) = with_hole(missing);
-        is_red("another hole", directory.path(), "missing_segment", &name(1, missing[0]));
-    }
+        let bytes = fs::read(directory.path().join(name(1, FIRST))).expect("a segment");
+        more.iter().for_each(|file| _ = put(directory.path(), file, &bytes));
+        let lost = told(&check(&["--as", "archive"], directory.path()).exits(4));
+        assert!(lost.iter().any(|(kind, _)| kind == "missing_segment"), "{missing:?}: {lost:?}");
+    };
+    red(&[7, 8], &[]);
+    red(&[6, 7], &[]);
+    red(&[6, 7, 8], &[&(name(1, 4) + ".partial")]);
+    let (directory, _) = with_hole(&[6, 7, 8]);
+    let whole = directory.path().join(name(1, 9));
+    fs::rename(whole.with_extension("partial"), whole).expect("renamed");
+    let told = told(&check(&["--as", "archive"], directory.path()).exits(4));
+    assert!(told.contains(&lost[0]), "it went on: {told:?}");
 }
 
 /// `initdb -X`: the directory is called otherwise, and no `pg_control` is in sight. The rest of the timeline
@@ -78,6 +102,12 @@ fn on_a_disk_of_its_own_a_server_recycles_what_lies_before_its_timeline() {
     let ran = check(&[], disk).exits(0);
     assert!(ran.json()["notes"].to_string().contains("0/00800000: the server has recycled it"));
     check(&["--as", "archive"], disk).exits(4);
+    for from in ["0/00500028", "0/00700000"] {
+        check(&["--from", from], disk).exits(4);
+    }
+    fs::remove_file(status.join(format!("{}.done", name(1, FIRST)))).expect("a status");
+    check(&[], disk).exits(4);
+    put(&status, &format!("{}.done", name(1, FIRST)), b"");
     put(&status, &format!("{}.ready", name(1, 7)), b"");
     check(&[], disk).exits(4);
     fs::remove_file(status.join(format!("{}.ready", name(1, 7)))).expect("a status");
@@ -140,8 +170,18 @@ fn a_partial_before_the_first_timeline_needs_no_history() {
     is_noted("without it", directory, &note);
     let ran = check(&["--as", "archive"], directory);
     assert_eq!(ran.json()["input"]["timelines"], serde_json::json!([2]));
+    let bytes = fs::read(directory.join(&partial)).expect("a file");
     put(directory, &partial, b"");
     is_noted("an empty one", directory, &note);
+    // A backup of the older one is not restored without the history.
+    put(directory, &partial, &bytes);
+    let lost = ("missing_history".to_owned(), "00000002.history".to_owned());
+    let backup = name(1, 9) + ".00000028.backup";
+    put(directory, &backup, b"");
+    assert!(told(&check(&["--as", "archive"], directory).exits(4)).contains(&lost));
+    fs::remove_file(directory.join(backup)).expect("the history");
+    let ran = check(&["--as", "archive", "--from", "0/00900028"], directory).exits(4);
+    assert!(told(&ran).contains(&lost));
     // A whole one is of a timeline that was left.
     let (whole, _) = with_hole(&[]);
     let bytes = fs::read(whole.path().join(name(1, 8))).expect("a segment");
@@ -150,6 +190,37 @@ fn a_partial_before_the_first_timeline_needs_no_history() {
         told(&check(&["--as", "archive"], directory).exits(4))
             .contains(&("missing_history".to_owned(), "00000002.history".to_owned()))
     );
+}
+
+/// What the old primary wrote behind the failover is laid away by whoever tidies up: no server asks for it.
+#[test]
+fn what_was_left_behind_the_failover_may_be_laid_away() {
+    let (directory, _) = with_hole(&[]);
+    let directory = directory.path();
+    let mut first = timeline_1(4, true);
+    write(&mut first, 300);
+    first.switch();
+    let dead = directory.join("dead");
+    fs::create_dir(&dead).expect("a directory");
+    store(&first, 9 * SEGMENT, directory);
+    fs::remove_file(directory.join(name(1, 9) + ".partial")).expect("the file");
+    let behind = first.at() / SEGMENT;
+    for file in (10..behind).map(|number| name(1, number)) {
+        fs::rename(directory.join(&file), dead.join(&file)).expect("moved");
+    }
+    is_noted(
+        "laid away",
+        directory,
+        "only where no restore_command looks: timeline 2 left that one",
+    );
+    let lost = told(&check(&["--as", "archive", "-t", "1"], directory).exits(4));
+    assert!(lost.contains(&("missing_segment".to_owned(), name(1, 10))), "{lost:?}");
+    // Not what the followed one is made of.
+    for file in [name(1, 8), name(2, 10)] {
+        fs::rename(directory.join(&file), dead.join(&file)).expect("moved");
+        is_red("needed", directory, "missing_segment", &file);
+        fs::rename(dead.join(&file), directory.join(&file)).expect("moved back");
+    }
 }
 
 /// Somebody has copied an archive into the directory of a server, which goes on with the timeline that it is
@@ -181,7 +252,9 @@ fn a_server_is_on_the_timeline_of_its_pg_control() {
         assert!(look.is_at_end && look.happenings.is_empty(), "{:?}", look.happenings);
         assert_eq!(follower.timeline(), 1);
     }
-    // One that is told to recover comes to the newest.
+    // One from which a backup is restored comes to the newest, and so does one that is told to recover.
+    let asked = finish(command(&["window", "-f", "json"]).arg(data.path())).json();
+    assert_eq!(asked["input"]["timelines"], serde_json::json!([2]));
     put(data.path(), "standby.signal", b"");
     assert_eq!(followed(&[], data.path()).0, serde_json::json!([2]));
 }

@@ -99,14 +99,13 @@ impl Found {
         (is_servers && is_here && self.listed.is_empty()).then(|| path.to_owned())
     }
 
-    /// The timeline on which a server is, by its `pg_control`, if only its own WAL is read. Segments and
-    /// histories of newer ones that somebody has put there are not its own.
+    /// The timeline on which a server is, by its `pg_control`, if only its own WAL is read, and not to
+    /// restore a backup with it. Segments and histories of newer ones that somebody has put there are not
+    /// its own.
     pub(crate) fn timeline_of_server(&self, system_identifier: u64) -> Option<u32> {
-        let data = data_directory_of(&self.wal_alone()?)?;
-        let control = control::begins_by(&data)?;
-        let is_servers = control.system_identifier == system_identifier;
-        let timeline = control.checkpoint.timeline.max(control.min_recovery_timeline);
-        (is_servers && !control.state.is_standby()).then_some(timeline)
+        let wal = self.wal_alone().filter(|_| !self.to_restore.is_asked)?;
+        let (cluster, timeline) = control::timeline_of_primary(&data_directory_of(&wal)?)?;
+        (cluster == system_identifier).then_some(timeline)
     }
 
     /// What was read before it was known what lies beside it, in tars and by others, is passed over as on
@@ -202,7 +201,7 @@ fn is_backups(data: &Path) -> bool {
 
 /// The data directory whose WAL lies at `path`. Often that is a link to another disk: the directory
 /// that the link lies in is asked before the one that it leads into.
-pub(crate) fn data_directory_of(path: &Path) -> Option<PathBuf> {
+pub fn data_directory_of(path: &Path) -> Option<PathBuf> {
     // `.` is called as it is where it lies.
     let whole = match path.file_name() {
         None => working_directory(path).or_else(|| std::fs::canonicalize(path).ok())?,

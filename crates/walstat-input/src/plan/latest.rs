@@ -2,9 +2,10 @@
 //! it.
 
 use super::{Key, Plan};
+use crate::discover::ToRestore;
 use crate::history::{self, Histories};
 use crate::input_kind::InputKind;
-use crate::names::{FileName, Standing};
+use crate::names::{FileName, Standing, backup_start};
 use crate::placing::Placed;
 use crate::probe::NotWal;
 use crate::problem::{Problem, ProblemKind};
@@ -54,9 +55,10 @@ pub(super) fn without_partials(
     present: BTreeSet<u32>,
     histories: &Histories,
     asked: Option<u32>,
+    to_restore: ToRestore,
 ) -> BTreeSet<u32> {
     let present = without_partials_alone(placed, present, histories, asked);
-    without_partials_before(placed, present, histories, asked)
+    without_partials_before(placed, present, histories, asked, to_restore)
 }
 
 /// The timelines without newest ones of which there are only `.partial`s, which no `restore_command` gets,
@@ -92,58 +94,79 @@ fn read_in_its_place(
     files: &BTreeMap<Key, Vec<Segment>>,
     histories: &Histories,
 ) -> Option<(String, String)> {
-    let mut own = files.range((timeline, 0)..=(timeline, u64::MAX));
-    let (&(_, number), first) = own.clone().next()?;
-    let is_partial =
-        |file: &Segment| file.standing == Standing::Partial && file.taken_for != InputKind::PgWal;
-    let are_partial = own.all(|(_, files)| files.iter().all(is_partial));
-    let ancestors = histories.ancestors(timeline).filter(|_| are_partial)?;
+    let (&(_, number), first) = files_of(files, timeline).next()?;
+    let is_alone = are_partials_alone(files, timeline);
+    let ancestors = histories.ancestors(timeline).filter(|_| is_alone)?;
     let mut older = ancestors.iter().rev().filter_map(|it| files.get(&(it.timeline, number)));
     let read = older.find_map(|files| files.iter().find(|file| file.is_asked_for()))?;
     Some((first.first()?.file(), read.file()))
 }
 
 /// The timelines without the oldest one, where there are only `.partial`s of it, which no `restore_command`
-/// gets, and no history leads from the next one to it: the archive begins with that.
+/// gets, and no history leads from the next one to it: the archive begins with that. Not where a backup of
+/// the oldest one is there, or asked about.
 fn without_partials_before(
     placed: &mut Placed,
     mut present: BTreeSet<u32>,
     histories: &Histories,
     asked: Option<u32>,
+    to_restore: ToRestore,
 ) -> BTreeSet<u32> {
     let mut timelines = present.iter().copied();
     let (Some(oldest), Some(next)) = (timelines.next(), timelines.next()) else { return present };
-    let of = |timeline: u32| placed.files.range((timeline, 0)..=(timeline, u64::MAX));
-    let is_partial =
-        |file: &Segment| file.standing == Standing::Partial && file.taken_for != InputKind::PgWal;
-    let are_partial = of(oldest).all(|(_, files)| files.iter().all(is_partial));
-    let begins = of(next).find(|(_, files)| files.iter().any(Segment::is_asked_for));
-    let last = of(oldest).next_back();
-    if let (Some(((_, begins), _)), Some(((_, last), files))) = (begins, last)
-        && last <= begins
-        && are_partial
-        && !histories.has(next)
-        && asked != Some(oldest)
-        && let Some(file) = files.first()
+    let begins = files_of(&placed.files, next)
+        .find(|(_, files)| files.iter().any(Segment::is_asked_for))
+        .map(|((_, number), _)| *number);
+    let last = files_of(&placed.files, oldest).next_back();
+    let Some((((_, last), files), begins)) = last.zip(begins) else { return present };
+    let bytes = u64::from(placed.geometry.segment_bytes);
+    let is_needed = asked == Some(oldest)
+        || to_restore.timeline == Some(oldest)
+        || to_restore.begins.is_some_and(|at| at.0 / bytes <= *last)
+        || placed
+            .others
+            .iter()
+            .filter_map(|file| backup_start(file))
+            .any(|it| it.timeline == oldest);
+    if *last > begins
+        || is_needed
+        || histories.has(next)
+        || !are_partials_alone(&placed.files, oldest)
     {
-        placed.notes.push(format!(
-            "{}: no restore_command gets it, and the WAL begins with timeline {next}",
-            file.file()
-        ));
-        present.remove(&oldest);
+        return present;
     }
+    placed.notes.extend(files.first().map(|file| {
+        let file = file.file();
+        format!("{file}: no restore_command gets it, and the WAL begins with timeline {next}")
+    }));
+    present.remove(&oldest);
     present
 }
 
+/// The files of a timeline.
+fn files_of(
+    files: &BTreeMap<Key, Vec<Segment>>,
+    timeline: u32,
+) -> impl DoubleEndedIterator<Item = (&Key, &Vec<Segment>)> + Clone {
+    files.range((timeline, 0)..=(timeline, u64::MAX))
+}
+
+/// Whether all that an archive has of a timeline are `.partial`s.
+fn are_partials_alone(files: &BTreeMap<Key, Vec<Segment>>, timeline: u32) -> bool {
+    let is_partial =
+        |file: &Segment| file.standing == Standing::Partial && file.taken_for != InputKind::PgWal;
+    files_of(files, timeline).all(|(_, files)| files.iter().all(is_partial))
+}
+
 /// The first `.partial` of a timeline, if there is nothing but such files of it, without WAL: a receiver has
-/// begun them, and has not fetched the history yet.
+/// begun them, and the history is not in the archive.
 fn begun_without_wal(
     timeline: u32,
     files: &BTreeMap<Key, Vec<Segment>>,
     histories: &Histories,
 ) -> Option<String> {
     let has_older = files.keys().any(|(other, _)| *other < timeline);
-    let mut own = files.range((timeline, 0)..=(timeline, u64::MAX)).flat_map(|(_, files)| files);
+    let mut own = files_of(files, timeline).flat_map(|(_, files)| files);
     let first = own.clone().next().filter(|_| has_older && !histories.has(timeline))?;
     let is_begun = |file: &Segment| {
         file.standing == Standing::Partial

@@ -9,6 +9,7 @@ use crate::discover::{ToRestore, data_directory_of};
 use crate::input_kind::{ARCHIVE_STATUS, InputKind};
 use crate::label::BACKUP_LABEL;
 use crate::names::backup_start;
+use crate::segment::Segment;
 use crate::storage;
 use std::ops::Range;
 use std::path::Path;
@@ -38,14 +39,23 @@ impl Plan {
                 backup_start(file).and_then(|name| name.number(self.geometry.segment_bytes));
             start.is_some_and(|start| start < begun)
         };
+        // Whoever has it whole was no standby there.
+        let went_on = self.files.iter().any(|((timeline, number), files)| {
+            let is_older = *timeline < self.timeline && *number >= begun;
+            is_older
+                && self.lineage.of_file(*number, self.geometry.segment_bytes) != *timeline
+                && files.iter().any(Segment::claims_whole_segment)
+        });
+        let hole = Lsn((first.number + 1) * bytes)..Lsn(begun * bytes);
+        let is_unfilled = is_hole && is_alone && is_archive && !went_on;
+        let is_named = self.other_files.iter().any(begins_before);
+        (is_unfilled && !is_named && !self.is_restored_from(&hole)).then_some(hole)
+    }
+
+    /// Whether a backup is to be restored that begins before the end of a hole.
+    fn is_restored_from(&self, hole: &Range<Lsn>) -> bool {
         let ToRestore { is_asked, begins, .. } = self.to_restore;
-        let is_needed = match begins {
-            Some(begins) => begins.0 / bytes < begun,
-            None => is_asked,
-        };
-        let is_unfilled = is_hole && is_alone && is_archive && !is_needed;
-        (is_unfilled && !self.other_files.iter().any(begins_before))
-            .then(|| Lsn((first.number + 1) * bytes)..Lsn(begun * bytes))
+        begins.map_or(is_asked, |begins| begins < hole.end)
     }
 
     /// Holes between a server's own segments, before the one in which its recovery would begin, of which it
@@ -71,7 +81,11 @@ impl Plan {
         let status = numbers_with_status(wal, self.geometry.segment_bytes);
         holes.retain(|hole| {
             let numbers = hole.start.0 / bytes..hole.end.0 / bytes;
-            numbers.end <= begins.0 / bytes && !status.iter().any(|number| numbers.contains(number))
+            let is_before = numbers.end <= begins.0 / bytes && !self.is_restored_from(hole);
+            // The older one waits for the archiver, or did.
+            is_before
+                && status.contains(&(numbers.start - 1))
+                && !status.iter().any(|number| numbers.contains(number))
         });
         holes
     }
@@ -91,6 +105,14 @@ impl Plan {
         let control = control::read(&data).ok()?;
         let is_servers = control.system_identifier == self.geometry.system_identifier;
         is_servers.then_some(control.checkpoint.redo)
+    }
+}
+
+impl Plan {
+    /// Whether the server in whose directory the WAL lies recovers with more than that.
+    pub(super) fn is_told_to_recover(&self) -> bool {
+        let data = self.wal_alone.as_deref().and_then(data_directory_of);
+        data.is_some_and(|data| control::is_told_to_recover(&data))
     }
 }
 

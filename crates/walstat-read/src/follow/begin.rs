@@ -4,7 +4,7 @@ use super::folder::Folder;
 use super::same_history::History;
 use super::shelf::Shelf;
 use super::{Files, Follower, Progress, StartAt, Trouble};
-use crate::input::discover::Found;
+use crate::input::discover::{Found, data_directory_of};
 use crate::input::error::InputError;
 use crate::input::input_kind::{InputKind, SERVER_DIRECTORIES};
 use crate::input::placing::place;
@@ -59,8 +59,7 @@ impl Follower {
         let scope = wanted.clone().scope_of(&plan);
         let mut follower = Follower::at(position, shelf, Taken { kind, scope, lineage });
         follower.timeline = timeline;
-        let newest = follower.files.shelf.newest_history();
-        follower.not_servers = newest.filter(|_| plan.is_timeline_servers).unwrap_or(0);
+        follower.data_directory = plan.wal_alone.as_deref().and_then(data_directory_of);
         follower.skipped =
             Some(skipped).filter(|skipped| from == StartAt::Oldest && !skipped.is_empty());
         Ok((follower, plan))
@@ -74,7 +73,7 @@ impl Follower {
             kind,
             scope,
             timeline: None,
-            not_servers: 0,
+            data_directory: None,
             lineage,
             history: History::default(),
             progress: Progress {

@@ -3,6 +3,7 @@
 
 use super::same_history::History;
 use super::{Follower, Happening, Look, Stuck};
+use crate::input::control;
 use crate::input::error::InputError;
 use crate::input::input_kind::InputKind;
 use crate::input::placing::Key;
@@ -213,10 +214,14 @@ impl Follower {
         if self.timeline.is_some() {
             return;
         }
-        let known = ours.max(self.not_servers);
-        let Some(newer) = self.files.shelf.newest_begun().filter(|newer| *newer > known) else {
+        let Some(newer) = self.files.shelf.newest_begun().filter(|newer| *newer > ours) else {
             return;
         };
+        // Somebody may have put it there: a primary says which one it is on.
+        let servers = self.data_directory.as_deref().and_then(control::timeline_of_primary);
+        if servers.is_some_and(|(_, servers)| servers < newer) {
+            return;
+        }
         let lineage = Lineage::of(newer, &self.files.shelf.histories);
         let Some(at) = lineage.leaves(ours) else { return };
         let counted_to = (at < self.progress.position).then_some(self.progress.position);

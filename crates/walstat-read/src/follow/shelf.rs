@@ -137,11 +137,6 @@ impl Shelf {
         self.timelines.last().copied()
     }
 
-    /// The newest timeline that has a history.
-    pub(super) fn newest_history(&self) -> Option<u32> {
-        self.histories.all().last().map(|(timeline, _)| timeline)
-    }
-
     /// The newest timeline that has a history and a segment: a history alone may be of another server's.
     pub(super) fn newest_begun(&self) -> Option<u32> {
         let named = self.histories.all().map(|(timeline, _)| timeline);

@@ -80,7 +80,7 @@ pub(crate) fn read_passed(
         reading.settle_histories(&mut found)?;
         let mut plan = reading.plan(&found)?;
         reading.correct_histories(&mut plan, &mut found)?;
-        plan.accept(&reading.wanted.accepted_gaps)?;
+        plan.accept(&reading.wanted.accepted_gaps, range.start)?;
         let holes = holes(&plan);
         if holes != seen && tries_max > 0 && is_live(&plan) && patience.waits() {
             seen = holes;

@@ -55,9 +55,12 @@ impl Holes {
     /// is a problem. Behind the newest segment there is no hole to be seen.
     pub(crate) fn add_lost(&mut self, plan: &Plan, lost: &BTreeSet<(u32, u64)>) -> Vec<Problem> {
         let bytes = plan.geometry.segment_bytes;
+        // What a server has recycled was there; what none has archived was not.
+        let is_told_of =
+            |hole: &Range<Lsn>| plan.wal_alone.is_some() || !plan.recycled.contains(hole);
         let is_told = |(timeline, number): (u32, u64)| {
             let start = Lsn(number.saturating_mul(u64::from(bytes)));
-            self.all.iter().any(|(history, hole)| {
+            self.all.iter().filter(|(_, hole)| is_told_of(hole)).any(|(history, hole)| {
                 let lineage = plan.lineage_of(*history);
                 hole.contains(&start)
                     && lineage.is_some_and(|lineage| lineage.of_file(number, bytes) == timeline)

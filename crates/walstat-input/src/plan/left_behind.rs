@@ -1,0 +1,37 @@
+//! Segments that lie where no `restore_command` looks, of a timeline behind the place where the one that is
+//! followed left it: laid away by whoever tidies up after a failover, and asked for by no server.
+
+use super::Plan;
+use crate::names::first_of;
+use crate::problem::{Problem, ProblemKind};
+use crate::timeline::Lineage;
+use walstat_format::segment::SegmentName;
+
+impl Plan {
+    /// Tells of them in a note; they are not missing.
+    pub(super) fn tell_left_behind(&mut self) {
+        let bytes = self.geometry.segment_bytes;
+        let lineages: Vec<&Lineage> = self.latest.iter().chain([&self.lineage]).collect();
+        let is_behind = |problem: &Problem| {
+            let name = SegmentName::leading(&problem.segment);
+            let name = name.filter(|_| problem.kind == ProblemKind::MissingSegment);
+            let key = name.and_then(|name| Some((name.timeline, name.number(bytes)?)));
+            key.is_some_and(|(timeline, number)| {
+                lineages.iter().all(|lineage| {
+                    let left = lineage.leaves(timeline);
+                    left.is_some_and(|at| number > at.0 / u64::from(bytes))
+                })
+            })
+        };
+        let (behind, others) = std::mem::take(&mut self.problems).into_iter().partition(is_behind);
+        self.problems = others;
+        let behind: Vec<Problem> = behind;
+        let files: Vec<String> = behind.into_iter().map(|problem| problem.segment).collect();
+        self.notes.extend(first_of(&files).map(|files| {
+            format!(
+                "{files}: only where no restore_command looks: timeline {} left that one before",
+                self.timeline
+            )
+        }));
+    }
+}
