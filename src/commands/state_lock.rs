@@ -5,12 +5,31 @@ use crate::output::{Named, hold};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// The file that stands for the lock of a state. By whatever link that is called, it is the same file.
+/// More links than that lead nowhere (`MAXSYMLINKS`).
+const LINKS_MAX: usize = 40;
+
+/// The file that stands for the lock of a state. By whatever link that is called, it is the same file,
+/// whether the state is there yet or not.
 pub fn lock_of(state: &Path) -> PathBuf {
-    let whole = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    let whole = lies_at(state);
     let mut name = whole.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     whole.with_file_name(name)
+}
+
+/// Where a file lies, or will.
+fn lies_at(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&path) else { break };
+        path = path.with_file_name("").join(target);
+    }
+    let name = path.file_name().unwrap_or_default();
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    directory.canonicalize().map_or_else(|_| path.clone(), |directory| directory.join(name))
 }
 
 /// A file beside the state that one program holds locked. It is removed with the lock.

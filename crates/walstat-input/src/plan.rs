@@ -6,10 +6,11 @@ mod backups;
 mod latest;
 mod left_behind;
 mod older_timelines;
-mod recycled;
 mod resembling;
+mod unfilled;
 
-use super::discover::{Found, ToRestore};
+use super::control;
+use super::discover::{Found, ToRestore, data_directory_of};
 use super::error::InputError;
 use super::history::{self, Histories, Misplaced};
 use super::input_kind::InputKind;
@@ -101,7 +102,7 @@ pub struct Plan {
     pub accepted_gaps: Vec<Range<Lsn>>,
     /// Segments of the timeline that is followed that a server has recycled while it kept an older one, or
     /// has never archived.
-    pub recycled: Vec<Range<Lsn>>,
+    pub unfilled: Vec<Range<Lsn>>,
 }
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
@@ -225,13 +226,19 @@ impl Plan {
             to_restore: ToRestore::default(),
             is_for_crash: false,
             accepted_gaps: Vec::new(),
-            recycled: Vec::new(),
+            unfilled: Vec::new(),
         }
     }
 
     /// Whether all files are servers' own.
     fn are_servers(&self) -> bool {
         self.files.values().flatten().all(|file| file.taken_for == InputKind::PgWal)
+    }
+
+    /// Whether the server in whose directory the WAL lies recovers with more than that.
+    fn is_told_to_recover(&self) -> bool {
+        let data = self.wal_alone.as_deref().and_then(data_directory_of);
+        data.is_some_and(|data| control::is_told_to_recover(&data))
     }
 
     /// Problems and notes of histories of timelines.
@@ -298,7 +305,7 @@ impl Plan {
         self.other_files.sort();
     }
 
-    /// Takes note of segments that may be missing, and of those that a server has recycled: not where a range
+    /// Takes note of segments that may be missing, and of those that are in no file: not where a range
     /// that begins `from` before them is asked for, with all in it.
     ///
     /// # Errors
@@ -308,8 +315,8 @@ impl Plan {
         check_bounds(gaps, self.geometry.segment_bytes)?;
         self.accepted_gaps = gaps.to_vec();
         self.leave_out_partial();
-        self.recycled = self.holes_unfilled();
-        self.recycled.retain(|hole| from == Lsn(0) || from >= hole.end);
+        self.unfilled = self.holes_unfilled();
+        self.unfilled.retain(|hole| from == Lsn(0) || from >= hole.end);
         Ok(())
     }
 
@@ -400,7 +407,7 @@ impl Plan {
             segments: &self.segments,
             lineage: &self.lineage,
             accepted_gaps: &self.accepted_gaps,
-            recycled: &self.recycled,
+            unfilled: &self.unfilled,
             is_for_crash: self.is_for_crash,
         }
     }
@@ -457,8 +464,8 @@ pub struct Chain<'p> {
     pub lineage: &'p Lineage,
     /// Segments that may be missing.
     pub accepted_gaps: &'p [Range<Lsn>],
-    /// Segments that a server has recycled.
-    pub recycled: &'p [Range<Lsn>],
+    /// Segments that a server has recycled, or never archived.
+    pub unfilled: &'p [Range<Lsn>],
     /// Whether it is a server's own WAL, with which it recovers from a crash.
     pub is_for_crash: bool,
 }

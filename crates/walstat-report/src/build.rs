@@ -293,9 +293,14 @@ pub fn problem(plan: &Plan, problem: &Problem) -> model::Problem {
 pub(crate) fn left_aside(plan: &Plan) -> (BTreeMap<u32, usize>, usize) {
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     let bytes = plan.geometry.segment_bytes;
-    let left = plan.files.keys().filter(|(timeline, number)| {
-        *timeline != plan.timeline && plan.lineage.of_file(*number, bytes) != *timeline
+    // Of a `.partial` without WAL there is nothing to count.
+    let has_wal = |file: &Segment| file.first_page.is_ok() || file.claims_whole_segment();
+    let left = plan.files.iter().filter(|((timeline, number), files)| {
+        *timeline != plan.timeline
+            && plan.lineage.of_file(*number, bytes) != *timeline
+            && files.iter().any(has_wal)
     });
+    let left = left.map(|(key, _)| key);
     let (partial, left): (Vec<_>, Vec<_>) = left.partition(|key| plan.is_replaced_partial(key));
     left.iter().for_each(|(timeline, _)| *counts.entry(*timeline).or_default() += 1);
     (counts, partial.len())
@@ -387,7 +392,7 @@ fn notes<O>(
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     notes.extend(outcome.unfetched.first().map(not_fetched));
     notes.extend(outcome.holes.before_reset.iter().map(before_reset));
-    notes.extend(plan.recycled.iter().map(|hole| unfilled(hole, plan)));
+    notes.extend(plan.unfilled.iter().map(|hole| unfilled(hole, plan)));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

@@ -262,14 +262,27 @@ fn two_do_not_use_one_state_by_two_names() {
     let folder = plain_folder("pg15-mixed", 0..2);
     let beside = TempDir::new().expect("a directory");
     let [state, link] = ["state", "link"].map(|name| beside.path().join(name));
-    let first = Following::begin(folder.path(), &["--state", state.to_str().expect("text")]);
-    first.line(|_| true);
-    std::os::unix::fs::symlink(&state, &link).expect("a link");
-    let mut second = Following::begin(folder.path(), &["--state", link.to_str().expect("text")]);
-    assert_eq!(second.child.wait().expect("it ends").code(), Some(2));
-    let said = second.text("err");
-    assert!(said.contains("another follow is using this state file"), "{said}");
-    first.end("TERM");
+    std::os::unix::fs::symlink("state", &link).expect("a link");
+    let second = |name: &Path| {
+        let name = name.to_str().expect("text");
+        let mut second = Following::begin(folder.path(), &["--state", name]);
+        wait_for(&second, "another follow is using this state file");
+        assert_eq!(second.child.wait().expect("it ends").code(), Some(2));
+    };
+    for (one, other) in [(&state, &link), (&link, &state)] {
+        // Before there is a state, and when there is.
+        _ = fs::remove_file(&state);
+        let first = Following::begin(folder.path(), &["--state", one.to_str().expect("text")]);
+        first.line(|_| true);
+        _ = fs::remove_file(&state);
+        second(other);
+        let begun = Instant::now();
+        while !state.exists() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        second(other);
+        first.end("TERM");
+    }
 }
 
 /// As `pg_receivewal --compress` begins a segment.

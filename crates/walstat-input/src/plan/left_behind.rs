@@ -23,9 +23,9 @@ impl Plan {
                 })
             })
         };
-        let (behind, others) = std::mem::take(&mut self.problems).into_iter().partition(is_behind);
+        let problems = std::mem::take(&mut self.problems).into_iter();
+        let (behind, others): (Vec<Problem>, Vec<Problem>) = problems.partition(is_behind);
         self.problems = others;
-        let behind: Vec<Problem> = behind;
         let files: Vec<String> = behind.into_iter().map(|problem| problem.segment).collect();
         self.notes.extend(first_of(&files).map(|files| {
             format!(

@@ -156,7 +156,7 @@ pub(crate) fn conclude_chain(
             Some(end) if run.begins_anew() => {
                 outcome.holes.add_before_reset(chain, end..run.start);
             }
-            Some(end) if chain.recycled.contains(&(end..run.start)) => {
+            Some(end) if chain.unfilled.contains(&(end..run.start)) => {
                 outcome.holes.add_unfilled(chain, end..run.start);
             }
             Some(end) => outcome.problems.extend(outcome.holes.add(chain, end..run.start)),

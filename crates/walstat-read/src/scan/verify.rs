@@ -98,7 +98,7 @@ impl Verifier<'_> {
         let geometry = &scope.geometry;
         let is_for_crash = false;
         let chain =
-            Chain { geometry, segments, lineage, accepted_gaps, recycled: &[], is_for_crash };
+            Chain { geometry, segments, lineage, accepted_gaps, unfilled: &[], is_for_crash };
         let prototype = Observer::new(TimelineSwitches::default());
         let Verifier { scope, threads, progress, .. } = self;
         let runs = parallel::scan(segments, ready, scope, *threads, progress, &prototype);

@@ -57,7 +57,7 @@ impl Holes {
         let bytes = plan.geometry.segment_bytes;
         // What a server has recycled was there; what none has archived was not.
         let is_told_of =
-            |hole: &Range<Lsn>| plan.wal_alone.is_some() || !plan.recycled.contains(hole);
+            |hole: &Range<Lsn>| plan.wal_alone.is_some() || !plan.unfilled.contains(hole);
         let is_told = |(timeline, number): (u32, u64)| {
             let start = Lsn(number.saturating_mul(u64::from(bytes)));
             self.all.iter().filter(|(_, hole)| is_told_of(hole)).any(|(history, hole)| {

@@ -5,7 +5,7 @@
 
 use super::Plan;
 use crate::control;
-use crate::discover::{ToRestore, data_directory_of};
+use crate::discover::data_directory_of;
 use crate::input_kind::{ARCHIVE_STATUS, InputKind};
 use crate::label::BACKUP_LABEL;
 use crate::names::backup_start;
@@ -54,8 +54,7 @@ impl Plan {
 
     /// Whether a backup is to be restored that begins before the end of a hole.
     fn is_restored_from(&self, hole: &Range<Lsn>) -> bool {
-        let ToRestore { is_asked, begins, .. } = self.to_restore;
-        begins.map_or(is_asked, |begins| begins < hole.end)
+        self.to_restore.begins.is_some_and(|begins| begins < hole.end)
     }
 
     /// Holes between a server's own segments, before the one in which its recovery would begin, of which it
@@ -105,14 +104,6 @@ impl Plan {
         let control = control::read(&data).ok()?;
         let is_servers = control.system_identifier == self.geometry.system_identifier;
         is_servers.then_some(control.checkpoint.redo)
-    }
-}
-
-impl Plan {
-    /// Whether the server in whose directory the WAL lies recovers with more than that.
-    pub(super) fn is_told_to_recover(&self) -> bool {
-        let data = self.wal_alone.as_deref().and_then(data_directory_of);
-        data.is_some_and(|data| control::is_told_to_recover(&data))
     }
 }
 
