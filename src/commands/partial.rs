@@ -44,7 +44,7 @@ struct AskedOptions {
 /// The version of [`Layout`] that is written into a partial result's file. Raise it whenever the written form
 /// of `Layout`, or of any type in it, changes. Releases of the same one read each other's partial results.
 /// `tests/it/partial_layout.rs` fails where it was forgotten.
-pub(super) const LAYOUT_VERSION: u32 = 36;
+pub(super) const LAYOUT_VERSION: u32 = 37;
 
 /// What is in the file of a partial result.
 #[derive(Serialize, Deserialize)]

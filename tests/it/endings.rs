@@ -6,6 +6,7 @@ use crate::common::record::Rec;
 use crate::support::fixtures::{Sample, sample, samples};
 use crate::support::wal::{file, plain, put};
 use crate::support::{json_of, number, walstat};
+use crate::verdicts::around::data_directory;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -343,6 +344,50 @@ fn a_standby_ends_in_old_content_from_the_middle_of_a_page_on() {
     }
     assert!(cut > 100, "{cut}");
     assert_eq!(damaged, 0, "of {cut}");
+}
+
+/// The `pg_control` of a data directory says of a server that it is a standby.
+fn make_standby(data_directory: &Path) {
+    let control = data_directory.join("global/pg_control");
+    let mut bytes = fs::read(&control).expect("pg_control");
+    let is_checksum = |at: &usize| bytes[*at..][..4] == crc32c::crc32c(&bytes[..*at]).to_le_bytes();
+    let checksum = (0..512).find(is_checksum).expect("a checksum");
+    bytes[16..20].copy_from_slice(&5_u32.to_le_bytes());
+    let sum = crc32c::crc32c(&bytes[..checksum]);
+    bytes[checksum..][..4].copy_from_slice(&sum.to_le_bytes());
+    fs::write(control, bytes).expect("written");
+}
+
+/// The old record into which a standby's last one was written goes on to the page's end, with zeros at its
+/// own end: that it is old only the pages behind it show, and that the server is a standby its `pg_control`.
+#[test]
+fn a_standby_ends_in_the_middle_of_an_old_record_with_zeros() {
+    let (data, names) = data_directory(["07", "08", "09", "0A"]);
+    let wal = data.path().join("pg_wal");
+    let [old, last] = [0, 2].map(|index| fs::read(wal.join(&names[index])).expect("a segment"));
+    let (_, whole) = Scan::paths([&wal]).count(&Ends::default()).expect("WAL");
+    let in_last = |end: &&u64| (0x90_0000..0x90_8000).contains(*end) && **end % 8192 > 64;
+    let at = (whole.observer.0.iter().find(in_last).expect("a record") - 0x90_0000) as usize;
+    let page_end = at.next_multiple_of(8192);
+    let record = vec![0x55; page_end - at - 64];
+    let with = |behind: &[u8]| {
+        let mut file = [&last[..at], &record, &[0; 64], behind].concat();
+        file.resize(last.len(), 0);
+        put(&wal, &names[2], &file);
+        walstat(&["check", "-f", "json", "-j", "2", data.path().to_str().expect("a path")])
+    };
+    let some_pages = &old[page_end..page_end + 5 * 8192];
+    put(&wal, &names[3], &old);
+    with(some_pages).exits(4);
+    make_standby(data.path());
+    let ended = with(some_pages).exits(0).json();
+    assert_eq!(ended["ending"]["kind"], "recycled");
+    assert_eq!(lsn(ended["ending"]["lsn"].as_str().expect("text")), 0x90_0000 + at as u64);
+    // It was cut off, and nothing old is there; or there are records of this WAL.
+    put(&wal, &names[3], &vec![0; old.len()]);
+    with(&[]).exits(4);
+    with(&last[page_end..]).exits(4);
+    with(&[some_pages, &last[page_end + 5 * 8192..]].concat()).exits(4);
 }
 
 /// Behind its end is the rest of an old record in which something looks like the header of one that goes on:

@@ -323,7 +323,7 @@ fn what_does_not_belong_together_is_refused_with_both_values() {
     };
     let mut layout = bytes.clone();
     layout[16] = 99;
-    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 36"]);
+    refused(2, &spoiled("layout", &layout), &["layout 99", "expected layout 37"]);
     refused(3, &spoiled("cut", &bytes[..bytes.len() - 1]), &["cut", "cut off"]);
     refused(3, &spoiled("other", b"{\"walstat\": \"0.1.0\"}"), &["other", "no partial result"]);
     refused(3, &folder.path().join("missing"), &["missing", "No such file"]);

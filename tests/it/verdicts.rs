@@ -2,7 +2,7 @@
 //! archive whole. What a real server makes of such archives is held in `live/verdicts.rs`.
 
 mod archivers;
-mod around;
+pub(crate) mod around;
 mod aside;
 mod being_copied;
 mod blame;

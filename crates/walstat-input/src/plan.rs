@@ -3,6 +3,7 @@
 
 mod aside;
 mod backups;
+mod chain;
 mod latest;
 mod left_behind;
 mod older_timelines;
@@ -23,6 +24,7 @@ use super::segment::Segment;
 use super::source::Source;
 use super::timeline::{Branch, Lineage, branches, newest_complete, without_history};
 use aside::Aside;
+pub use chain::Chain;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -98,6 +100,8 @@ pub struct Plan {
     pub to_restore: ToRestore,
     /// Whether it is WAL of a server alone, in which no backup is to be restored: it recovers from a crash.
     pub is_for_crash: bool,
+    /// Whether it ends in WAL that a standby receives, as its `pg_control` says.
+    pub is_standbys: bool,
     /// Segments that may be missing: from the first byte of one to that of a later one.
     pub accepted_gaps: Vec<Range<Lsn>>,
     /// Segments of the timeline that is followed that a server has recycled while it kept an older one, or
@@ -159,6 +163,7 @@ pub fn plan(found: &Found, mut placed: Placed, timeline: Option<u32>) -> Result<
     plan.tell_left_behind();
     plan.check_first_pages();
     plan.choose();
+    plan.is_standbys = plan.ends_in_standbys();
     plan.name_others();
     plan.notes.extend(plan.resembling());
     Ok(plan)
@@ -225,9 +230,17 @@ impl Plan {
             has_begun_backup: false,
             to_restore: ToRestore::default(),
             is_for_crash: false,
+            is_standbys: false,
             accepted_gaps: Vec::new(),
             unfilled: Vec::new(),
         }
+    }
+
+    /// Whether the last segment is a server's that receives it, and writes over what was there before.
+    fn ends_in_standbys(&self) -> bool {
+        let control = self.data_directory_read.as_deref().map(control::read);
+        self.taken_for() == InputKind::PgWal
+            && control.and_then(Result::ok).is_some_and(|control| control.state.is_standby())
     }
 
     /// Whether all files are servers' own.
@@ -409,6 +422,7 @@ impl Plan {
             accepted_gaps: &self.accepted_gaps,
             unfilled: &self.unfilled,
             is_for_crash: self.is_for_crash,
+            is_standbys: self.is_standbys,
         }
     }
 
@@ -451,47 +465,4 @@ pub fn check_bounds(gaps: &[Range<Lsn>], segment_bytes: u32) -> Result<(), Input
         Lsn(nearest)
     );
     Err(InputError::Apart { reason })
-}
-
-/// Segments of one history, some of which may be missing.
-#[derive(Debug, Clone, Copy)]
-pub struct Chain<'p> {
-    /// Release, cluster and sizes.
-    pub geometry: &'p Geometry,
-    /// Ascending by number, each number once.
-    pub segments: &'p [Segment],
-    /// The history.
-    pub lineage: &'p Lineage,
-    /// Segments that may be missing.
-    pub accepted_gaps: &'p [Range<Lsn>],
-    /// Segments that a server has recycled, or never archived.
-    pub unfilled: &'p [Range<Lsn>],
-    /// Whether it is a server's own WAL, with which it recovers from a crash.
-    pub is_for_crash: bool,
-}
-
-impl<'p> Chain<'p> {
-    /// Where a segment begins and ends.
-    pub fn span(&self, segment: &Segment) -> Range<Lsn> {
-        let bytes = u64::from(self.geometry.segment_bytes);
-        Lsn(segment.number * bytes)..Lsn((segment.number + 1) * bytes)
-    }
-
-    /// The segment in which `lsn` lies.
-    pub fn segment_at(&self, lsn: Lsn) -> Option<&'p Segment> {
-        let number = lsn.0 / u64::from(self.geometry.segment_bytes);
-        let index = self.segments.binary_search_by_key(&number, |segment| segment.number);
-        index.ok().and_then(|index| self.segments.get(index))
-    }
-
-    /// The name of the segment in which `lsn` lies, whether it is there or not.
-    pub fn segment_name(&self, lsn: Lsn) -> String {
-        let bytes = self.geometry.segment_bytes;
-        let number = lsn.0 / u64::from(bytes);
-        let timeline = match self.segment_at(lsn) {
-            Some(segment) => segment.timeline,
-            None => self.lineage.of_file(number, bytes),
-        };
-        SegmentName::new(timeline, number, bytes).to_string()
-    }
 }

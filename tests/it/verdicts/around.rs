@@ -569,7 +569,7 @@ fn a_backup_whose_wal_is_not_there_is_said() {
 }
 
 /// A data directory with some segments, of which the `pg_control` says that replay begins in 08; their names.
-pub(super) fn data_directory<const N: usize>(numbers: [&str; N]) -> (TempDir, [String; N]) {
+pub(crate) fn data_directory<const N: usize>(numbers: [&str; N]) -> (TempDir, [String; N]) {
     let backup = fixtures().join("backup");
     let directory = tempfile::tempdir().expect("a directory");
     let at = |path: &str| directory.path().join(path);

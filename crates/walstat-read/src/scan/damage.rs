@@ -43,6 +43,20 @@ pub enum Cause {
     Unreadable(String),
 }
 
+/// What the pages behind a place without a valid record are, all together: the last one here that any of
+/// them is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum PagesBehind {
+    /// None was seen.
+    Unseen,
+    /// Zeros, or copies of the page on which a timeline was left.
+    Unwritten,
+    /// Those of an older segment, which a server has not overwritten yet.
+    Old,
+    /// Others.
+    Other,
+}
+
 /// A part of the WAL without a valid record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
@@ -58,9 +72,11 @@ pub struct Gap {
     pub counts: Books,
     /// Whether old content follows in the segment where the gap starts.
     pub stale_follows: bool,
-    /// Whether all of it is what a server has not overwritten yet, as far as it was seen: the rest of the
-    /// page where it starts, up to that page's end, and every page after it.
-    pub is_old: bool,
+    /// Whether the rest of the page where it starts is what a server has not overwritten yet, up to that
+    /// page's end, as its content shows.
+    pub rest_is_old: bool,
+    /// What the pages after that one are.
+    pub pages_behind: PagesBehind,
     /// Whether a valid record of this WAL lies in it, on a page whose header is wrong.
     pub record_follows: bool,
     /// The first place in each segment of which it is certain that something else belongs there.
@@ -138,10 +154,16 @@ impl Gap {
             record_bytes,
             counts: Books::default(),
             stale_follows: false,
-            is_old: false,
+            rest_is_old: false,
+            pages_behind: PagesBehind::Unseen,
             record_follows: false,
             bad_places: Vec::new(),
         }
+    }
+
+    /// Whether all of it is what a server has not overwritten yet, as far as it was seen.
+    pub(super) fn is_old(&self) -> bool {
+        self.rest_is_old && self.pages_behind < PagesBehind::Other
     }
 
     /// Takes note of a place where something else belongs, if it is the first one in its segment.

@@ -1,7 +1,7 @@
 //! How the WAL ends. It has no end marker: it ends where no valid record follows, and what is there
 //! instead tells why.
 
-use super::damage::{Cause, Gap};
+use super::damage::{Cause, Gap, PagesBehind};
 use super::run::Run;
 use walstat_format::lsn::Lsn;
 use walstat_format::page::{Geometry, LONG_HEADER_BYTES, PageFault};
@@ -46,8 +46,8 @@ impl Ending {
 /// A disk writes a sector whole or not at all: only a record that lies in two of them can be torn.
 const SECTOR_BYTES: u64 = 512;
 
-/// How the WAL ends, with the last run that has records.
-pub fn name(run: &Run, geometry: &Geometry) -> Ending {
+/// How the WAL ends, with the last run that has records; `is_standbys`: whether a standby receives it.
+pub fn name(run: &Run, geometry: &Geometry, is_standbys: bool) -> Ending {
     let next = run.last.map_or(run.start, |last| last.next);
     if let (Some(end), None) = (run.range_end, &run.gap) {
         // A limit is reached at a record's last byte; the next record would start after the padding.
@@ -64,7 +64,7 @@ pub fn name(run: &Run, geometry: &Geometry) -> Ending {
     match &run.gap {
         None => Ending::at(after(EndingKind::Complete), next),
         Some(gap) => {
-            let kind = match judge(gap, geometry) {
+            let kind = match judge(gap, geometry, is_standbys) {
                 clean @ (EndingKind::Zeroed | EndingKind::Recycled) => after(clean),
                 EndingKind::PartialPage => after(EndingKind::PartialPage),
                 other => other,
@@ -79,7 +79,7 @@ fn is_shutdown(header: &RecordHeader) -> bool {
 }
 
 /// How the WAL ends in a gap with no valid record after it.
-fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
+fn judge(gap: &Gap, geometry: &Geometry, is_standbys: bool) -> EndingKind {
     let in_record = gap.seen_at != gap.start;
     let clean = if gap.stale_follows { EndingKind::Recycled } else { EndingKind::Zeroed };
     match &gap.cause {
@@ -92,7 +92,13 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
         },
         Cause::Header(HeaderFault::Length { found: 0 }) => clean,
         Cause::Header(_) if may_be_old(gap.start, geometry) => EndingKind::Recycled,
-        Cause::Header(_) if gap.is_old && reaches_next_page(gap, geometry) => EndingKind::Recycled,
+        Cause::Header(_) if gap.is_old() && reaches_next_page(gap, geometry) => {
+            EndingKind::Recycled
+        }
+        // What is left of the page may be anything: the middle of a record, and zeros behind it.
+        Cause::Header(_) if is_standbys && gap.pages_behind == PagesBehind::Old => {
+            EndingKind::Recycled
+        }
         // Only the first sector of the record was written, with part of its header.
         Cause::Header(_) if crosses_sector(gap.start, RECORD_HEADER_BYTES as u64) => {
             EndingKind::IncompleteRecord
@@ -107,16 +113,24 @@ fn judge(gap: &Gap, geometry: &Geometry) -> EndingKind {
     }
 }
 
-/// Whether a page is what a server has not overwritten yet: zeros, an older segment, or copies of the
-/// page on which a timeline was left.
-pub(super) fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
+/// What a page is that is not the one that belongs there: what a server has not overwritten yet, or not.
+pub(super) fn what_is_left(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> PagesBehind {
     let segment = u64::from(geometry.segment_bytes);
     match *fault {
-        PageFault::Zero | PageFault::Left { .. } => true,
-        PageFault::Address { found } => found < lsn && (lsn.0 - found.0).is_multiple_of(segment),
-        PageFault::Timeline { found, least, .. } => found < least,
-        _ => false,
+        PageFault::Zero | PageFault::Left { .. } => PagesBehind::Unwritten,
+        PageFault::Address { found }
+            if found < lsn && (lsn.0 - found.0).is_multiple_of(segment) =>
+        {
+            PagesBehind::Old
+        }
+        PageFault::Timeline { found, least, .. } if found < least => PagesBehind::Old,
+        _ => PagesBehind::Other,
     }
+}
+
+/// Whether a page is what a server has not overwritten yet.
+fn is_leftover(fault: &PageFault, lsn: Lsn, geometry: &Geometry) -> bool {
+    what_is_left(fault, lsn, geometry) < PagesBehind::Other
 }
 
 /// Whether old content may begin here, whatever follows: at the head of a page or of a sector. Inside a page

@@ -2,7 +2,7 @@
 //! second. It is associative, so any division of the input gives the same result.
 
 use super::books::{Books, Heading};
-use super::damage::{Cause, First, Gap};
+use super::damage::{Cause, First, Gap, PagesBehind};
 use super::observe::Observe;
 use super::pending::{Lead, Pending};
 use super::run::{Link, Run, broken_link};
@@ -166,8 +166,11 @@ impl Run {
     fn take_gap(&mut self, next: &mut Run, geometry: &Geometry) {
         let gap = next.lead_gap_mut().take();
         // Of the next run it is old only if that begins with a page that is.
-        let is_old = gap.as_ref().is_some_and(|gap| gap.is_old && gap.start == next.start);
-        self.gap.iter_mut().for_each(|ours| ours.is_old &= is_old);
+        let behind = gap.as_ref().filter(|gap| gap.rest_is_old && gap.start == next.start);
+        let behind = behind.map_or(PagesBehind::Other, |gap| gap.pages_behind);
+        if let Some(ours) = &mut self.gap {
+            ours.pages_behind = ours.pages_behind.max(behind);
+        }
         match (&mut self.gap, gap) {
             (Some(ours), Some(theirs)) => ours.go_on(theirs),
             (ours @ None, theirs) => *ours = theirs,

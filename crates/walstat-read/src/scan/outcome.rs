@@ -190,7 +190,7 @@ impl Outcome<Observer> {
     fn take(&mut self, chain: &Chain<'_>, mut run: Run, place: std::cmp::Ordering, is_first: bool) {
         let (closed, last) = (place.is_lt(), place.is_eq());
         run.end_of_input(chain.geometry);
-        let ending = ending::name(&run, chain.geometry);
+        let ending = ending::name(&run, chain.geometry, chain.is_standbys);
         if last {
             self.ending = ending;
             self.whole_to = filename_check::whole_to(&run, chain.geometry);

@@ -12,7 +12,7 @@ mod following;
 mod gaps;
 
 use super::books::{Books, Heading};
-use super::damage::Cause;
+use super::damage::{Cause, PagesBehind};
 use super::fast::UsualRecords;
 use super::observe::{Observe, Shown};
 use super::observer::Observer;
@@ -199,7 +199,7 @@ impl<'s> Reader<'s> {
 
     fn good_page<'w>(&mut self, page: Page<'w>, header: &PageHeader) -> Page<'w> {
         self.timeline = header.timeline;
-        self.run.gap.iter_mut().for_each(|gap| gap.is_old = false);
+        self.run.gap.iter_mut().for_each(|gap| gap.pages_behind = PagesBehind::Other);
         let segment = u64::from(self.scope.geometry.segment_bytes);
         self.may_be_switched |= page.lsn.0.is_multiple_of(segment)
             && header.continues()

@@ -96,9 +96,15 @@ impl Verifier<'_> {
     ) -> Outcome<TimelineSwitches> {
         let Verifier { scope, accepted_gaps, .. } = self;
         let geometry = &scope.geometry;
-        let is_for_crash = false;
-        let chain =
-            Chain { geometry, segments, lineage, accepted_gaps, unfilled: &[], is_for_crash };
+        let chain = Chain {
+            geometry,
+            segments,
+            lineage,
+            accepted_gaps,
+            unfilled: &[],
+            is_for_crash: false,
+            is_standbys: false,
+        };
         let prototype = Observer::new(TimelineSwitches::default());
         let Verifier { scope, threads, progress, .. } = self;
         let runs = parallel::scan(segments, ready, scope, *threads, progress, &prototype);

@@ -3,7 +3,7 @@
 
 use super::{Reader, leading_zeros};
 use crate::scan::books::Heading;
-use crate::scan::damage::{Cause, Gap};
+use crate::scan::damage::{Cause, Gap, PagesBehind};
 use crate::scan::ending;
 use crate::scan::page_buffer::Page;
 use crate::scan::resync::links_to;
@@ -56,13 +56,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes note of whether a wrong page is what a server has not overwritten yet.
+    /// Takes note of what a wrong page is: what a server has not overwritten yet, or something else.
     fn note_page_in_gap(&mut self, lsn: Lsn, cause: &Cause) {
-        let geometry = &self.scope.geometry;
-        let is_old =
-            matches!(cause, Cause::Page(fault) if ending::is_leftover(fault, lsn, geometry));
+        let page = match cause {
+            Cause::Page(fault) => ending::what_is_left(fault, lsn, &self.scope.geometry),
+            _ => PagesBehind::Other,
+        };
         if let Some(gap) = &mut self.run.gap {
-            gap.is_old = is_old && (gap.is_old || gap.start == lsn);
+            gap.rest_is_old |= gap.start == lsn;
+            gap.pages_behind = gap.pages_behind.max(page);
         }
     }
 
@@ -93,7 +95,7 @@ impl Reader<'_> {
                 let place = Lsn(page.lsn.0 + next as u64);
                 links_to(page, next).is_some_and(|previous| (lsn..place).contains(&previous))
             });
-            gap.is_old = !is_linked && self.scope.holds_old_content(page, offset);
+            gap.rest_is_old = !is_linked && self.scope.holds_old_content(page, offset);
         }
     }
 
