@@ -92,6 +92,8 @@ fn a_backup_of_a_standby_is_another_than_the_primarys_that_begins_with_it() {
     assert_eq!((rows.len(), &rows[0]), (2, &primary));
     let of_standby = [&rows[1]["start_lsn"], &rows[1]["stop_lsn"], &rows[1]["consistent_from"]];
     assert_eq!(of_standby, [&primary["start_lsn"], &Value::Null, &Value::Null]);
+    let why = rows[1]["why"].to_string();
+    assert!(rows[1]["usable"] == false && why.contains("not known to be restorable"), "{why}");
 }
 
 /// Two timelines have the same places, and a backup may begin at the same one on each.

@@ -24,6 +24,17 @@ struct PlacedCheckpoint {
     checkpoint: Checkpoint,
 }
 
+/// What is known of a place that may have a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointAt {
+    /// There is one.
+    Noted(Checkpoint),
+    /// There is none.
+    Nothing,
+    /// There may be one: there are more around it than are noted.
+    Unknown,
+}
+
 /// The end of a backup that was taken from a primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupEnd {
@@ -59,11 +70,13 @@ impl Backups {
         Backups { wanted: wanted.into_iter().collect(), ..Backups::default() }
     }
 
-    /// The checkpoint at a place; `Err`: there is none, or (`true`) it is not known whether there is one.
-    pub fn checkpoint_at(&self, lsn: Lsn) -> Result<Checkpoint, bool> {
-        let found = self.checkpoints.iter().find(|placed| placed.lsn == lsn);
-        let may_be = || self.crowded.contains(&(lsn.0 >> STRETCH_BITS));
-        found.map(|placed| placed.checkpoint).ok_or_else(may_be)
+    /// The checkpoint at a place.
+    pub fn checkpoint_at(&self, lsn: Lsn) -> CheckpointAt {
+        match self.checkpoints.iter().find(|placed| placed.lsn == lsn) {
+            Some(placed) => CheckpointAt::Noted(placed.checkpoint),
+            None if self.crowded.contains(&(lsn.0 >> STRETCH_BITS)) => CheckpointAt::Unknown,
+            None => CheckpointAt::Nothing,
+        }
     }
 
     /// The places of checkpoints, of those that are noted, that were taken at a shutdown or at the end of
@@ -159,7 +172,7 @@ mod tests {
         let mut all = Backups::default();
         all.merge(backups);
         let other = Lsn((1 << STRETCH_BITS) + 200 * 128);
-        assert_eq!(all.checkpoint_at(other), Err(true));
-        assert_eq!(all.checkpoint_at(Lsn(2 << STRETCH_BITS)), Err(false));
+        assert_eq!(all.checkpoint_at(other), CheckpointAt::Unknown);
+        assert_eq!(all.checkpoint_at(Lsn(2 << STRETCH_BITS)), CheckpointAt::Nothing);
     }
 }

@@ -5,6 +5,7 @@ mod passed_over;
 
 use super::codec::Codec;
 pub use super::history_text::{Ancestor, HistoryFault, WrongHistory, parse};
+use super::names::history_timeline;
 use super::problem::{Fetched, Problem, ProblemKind};
 pub use passed_over::PassedOver;
 use serde::{Deserialize, Serialize};
@@ -253,8 +254,9 @@ impl Histories {
     /// it: where nothing is wrong with that one, whatever was taken in their places does not matter.
     fn is_copied(&self, timeline: u32) -> bool {
         let as_filed = |timeline| self.corrected(timeline).or_else(|| self.ancestors(timeline));
-        let is_wrong =
-            |it: u32| self.problems.iter().any(|wrong| timeline_of(&wrong.segment) == Some(it));
+        let is_wrong = |it: u32| {
+            self.problems.iter().any(|wrong| history_timeline(&wrong.segment) == Some(it))
+        };
         let own = as_filed(timeline).and_then(<[Ancestor]>::split_last);
         own.is_some_and(|(parent, before)| {
             as_filed(parent.timeline) == Some(before) && !is_wrong(parent.timeline)
@@ -415,7 +417,7 @@ impl Histories {
 
     /// Whether a history has no line that counts.
     pub(crate) fn is_empty(&self, timeline: u32) -> bool {
-        let is_it = |it: &Problem| timeline_of(&it.segment) == Some(timeline);
+        let is_it = |it: &Problem| history_timeline(&it.segment) == Some(timeline);
         self.problems.iter().any(|it| it.history == Some(HistoryFault::NoAncestor) && is_it(it))
     }
 
@@ -424,7 +426,7 @@ impl Histories {
         let is_broken = |problem: &Problem| {
             problem.kind == ProblemKind::History
                 && problem.fetched != Some(Fetched::NotAtAll)
-                && timeline_of(&problem.segment) == Some(timeline)
+                && history_timeline(&problem.segment) == Some(timeline)
         };
         self.sound.contains_key(&timeline) || self.problems.iter().any(is_broken)
     }
@@ -470,14 +472,6 @@ fn is_beginning(cut: Lsn, whole: Lsn) -> bool {
 /// The name of a timeline's history file.
 pub fn name_of(timeline: u32) -> String {
     format!("{timeline:08X}.history")
-}
-
-/// The timeline that a history file is about, from its name. A server accepts only capital letters
-/// (`IsTLHistoryFileName` in `src/include/access/xlog_internal.h`).
-pub fn timeline_of(name: &str) -> Option<u32> {
-    let digits = name.strip_suffix(".history")?;
-    let plain = digits.len() == 8 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
-    plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -542,13 +536,5 @@ mod tests {
         let found = histories.problems().map(|problem| problem.segment);
         assert_eq!(found.collect::<Vec<_>>(), ["00000003.history", "00000002.history"]);
         assert!(histories.has(3) && histories.ancestors(3).is_none() && !histories.has(4));
-    }
-
-    #[test]
-    fn names_tell_the_timeline() {
-        assert_eq!(timeline_of("0000000A.history"), Some(10));
-        assert_eq!(timeline_of("A.history"), None);
-        assert_eq!(timeline_of("0000000a.history"), None);
-        assert_eq!(timeline_of("00000001.backup"), None);
     }
 }

@@ -388,9 +388,10 @@ mod tests {
         assert!(told(history, name).is_ok() && told(history, "").is_ok());
         let is_refused =
             |text: &str, name: &str| matches!(told(text, name), Err(LabelError::Contradiction(_)));
+        let stop_time = history.find("STOP TIMELINE").expect("the line after it");
         for end in history.find("0/B00000").expect("its end")..history.len() - 1 {
             let is_label = told(&history[..end], name).is_ok();
-            assert!(!is_label || history[..end].ends_with("UTC\n"), "{}", &history[..end]);
+            assert_eq!(is_label, end == stop_time, "{}", &history[..end]);
         }
         for (from, to) in [
             ("0/B00000", "1/B00000"),
@@ -400,9 +401,11 @@ mod tests {
             ),
             ("0/A00060", "0/A00006"),
             ("0/A00028", "0/B00028"),
+            ("START TIMELINE: 1", "START TIMELINE: 2"),
         ] {
             assert!(is_refused(&history.replace(from, to), ""), "{to}");
         }
         assert!(is_refused(history, "00000001000000000000000B.00000028.backup"));
+        assert!(is_refused(history, "00000002000000000000000A.00000028.backup"));
     }
 }

@@ -1,6 +1,5 @@
 //! File names in WAL directories and archives, and what follows from a name alone.
 
-use super::history;
 use super::input_kind::InputKind;
 use super::suffixes::{is_rare, is_usual};
 use serde::{Deserialize, Serialize};
@@ -80,7 +79,7 @@ pub(super) const SHA1_DIGITS: usize = 40;
 impl FileName {
     /// Reads a file name without its directory.
     pub fn parse(text: &str) -> FileName {
-        if let Some(timeline) = history::timeline_of(without_compression(text)) {
+        if let Some(timeline) = history_timeline(text) {
             return FileName::History(timeline);
         }
         match segment(text) {
@@ -88,6 +87,14 @@ impl FileName {
             None => FileName::Other,
         }
     }
+}
+
+/// The timeline that a history file is about, from its name, compressed or not. A server accepts only capital
+/// letters (`IsTLHistoryFileName` in `src/include/access/xlog_internal.h`).
+pub fn history_timeline(name: &str) -> Option<u32> {
+    let digits = without_compression(name).strip_suffix(".history")?;
+    let plain = digits.len() == 8 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+    plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
 }
 
 /// The suffix of a compression that a file's name ends in.
@@ -235,6 +242,15 @@ mod tests {
         assert_eq!(read(&format!("-{SHA1}")), Some((Full, true)));
         assert_eq!(read(&format!("-{SHA1}.zst")), Some((Full, true)));
         assert_eq!(read(&format!(".partial-{SHA1}.zst")), Some((Partial, true)));
+    }
+
+    #[test]
+    fn names_tell_the_timeline() {
+        assert_eq!(history_timeline("0000000A.history"), Some(10));
+        assert_eq!(history_timeline("0000000A.history.gz"), Some(10));
+        assert_eq!(history_timeline("A.history"), None);
+        assert_eq!(history_timeline("0000000a.history"), None);
+        assert_eq!(history_timeline("00000001.backup"), None);
     }
 
     #[test]

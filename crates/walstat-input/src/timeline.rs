@@ -15,7 +15,7 @@ pub struct Lineage {
 
 /// A timeline, and where it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stage {
+struct Stage {
     /// The timeline.
     pub timeline: u32,
     /// Where it branched off; 0 for the oldest.

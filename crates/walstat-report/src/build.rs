@@ -316,7 +316,7 @@ fn goes_on(plan: &Plan, timeline: u32) -> Option<String> {
     let is_whole = |files: &[Segment]| files.iter().any(Segment::claims_whole_segment);
     let ((_, last), _) = files.find(|(_, files)| is_whole(files))?;
     let end = Lsn(last.saturating_add(1).saturating_mul(bytes));
-    (last.saturating_mul(bytes) > span.end.0).then(|| {
+    (last.saturating_mul(bytes) >= span.end.0).then(|| {
         format!(
             ", which left it at {}: a restore does not have what timeline {timeline} wrote from there on to \
              {end}",

@@ -29,8 +29,8 @@ use walstat_format::ordered::CollectOrdered;
 use walstat_format::payload::Time;
 use walstat_format::payload::xlog::Limits;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::history;
 use walstat_read::input::input_kind::InputKind;
+use walstat_read::input::names::history_timeline;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Elsewhere, Fetched, Problem, ProblemKind};
 use walstat_read::input::segment::Segment;
@@ -269,6 +269,19 @@ fn opens(backup: &Backup, wal: &Wal<'_>, reached: &Reached<'_>) -> Result<(), St
     lost.map_or(Ok(()), |lost| Err(format!("not restorable: {}", lost.at_the_end(*stop))))
 }
 
+/// Whether it is known where the backup is consistent.
+pub(crate) fn is_known(backup: &Backup, wal: &Wal<'_>, stop: Lsn) -> Result<(), String> {
+    if backup.label.is_none_or(|label| !label.from_standby)
+        || consistent_from(backup, wal).is_some()
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "not known to be restorable: where a backup taken from a standby is consistent, its pg_control says, \
+         which lies in the backup's directory; the WAL is good to {stop}"
+    ))
+}
+
 /// How far replay comes, in words.
 fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
     let reached = reached(backup, wal);
@@ -279,14 +292,7 @@ fn reach(backup: &Backup, wal: &Wal<'_>) -> Result<String, String> {
         return Err(why);
     }
     opens(backup, wal, &reached)?;
-    if backup.label.is_some_and(|label| label.from_standby)
-        && consistent_from(backup, wal).is_none()
-    {
-        return Err(format!(
-            "not known to be restorable: where a backup taken from a standby is consistent, its pg_control \
-             says, which lies in the backup's directory; the WAL is good to {stop}"
-        ));
-    }
+    is_known(backup, wal, stop)?;
     let time = time.and_then(rfc3339);
     let time = time.map_or(String::new(), |time| format!(" (time {time})"));
     let timeline = if wal.plan.other_lineages.is_empty() {
@@ -336,7 +342,7 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
             };
             is_asked(&plan.lineage) || plan.latest.as_ref().is_some_and(is_asked)
         }
-        None => history::timeline_of(&problem.segment).is_some_and(|it| leaves(it, plan)),
+        None => history_timeline(&problem.segment).is_some_and(|it| leaves(it, plan)),
     };
     let segment = u64::from(plan.geometry.segment_bytes);
     let limit = match problem.kind {

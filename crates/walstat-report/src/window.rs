@@ -9,11 +9,12 @@ use super::model::checked::{Check, Verdict};
 use super::model::window::{BackupRow, GapRow, RestorePointRow, TargetRow, TimelineRow, Window};
 use super::restore::{
     Ahead, Backup, Reached, Unsearched, Wal, ahead, can_begin, check, consistent, consistent_from,
-    directory_needs, ends_hot_standby, ends_inconsistent, findable, latest, lost_after_all,
-    reached, standby_needs, timeline_setting, unsearched, wrong_size,
+    directory_needs, ends_hot_standby, ends_inconsistent, findable, is_known, latest,
+    lost_after_all, reached, standby_needs, timeline_setting, unsearched, wrong_size,
 };
 use jiff::fmt::strtime;
 use std::collections::BTreeMap;
+use walstat_analyse::backup::CheckpointAt;
 use walstat_analyse::recovery_window::{RecoveryWindow, Target, TimelineEnds};
 use walstat_format::lsn::Lsn;
 use walstat_read::input::input_kind::InputKind;
@@ -158,7 +159,7 @@ fn is_contradicted(label: &Label, wal: &Wal<'_>) -> bool {
         && wal.problems.is_empty()
         && wal.plan.lineage.of_page(checkpoint) == timeline
         && (wal.plan.bounds().start..wal.end.lsn).contains(&checkpoint)
-        && wal.backups.checkpoint_at(checkpoint).is_err()
+        && wal.backups.checkpoint_at(checkpoint) == CheckpointAt::Nothing
 }
 
 /// All backups that files or the WAL itself tell of, by where they begin.
@@ -212,6 +213,7 @@ fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, Backu
     let unopened = lost_after_all(wal, start, &reached).map(|lost| lost.at_the_end(reaches));
     let why = why_not.clone().or(early.as_ref().map(Unsearched::told)).or(ended).or(unopened);
     let why = why.or(fatal).or(ends_inconsistent(&backup, wal, &reached));
+    let why = why.or_else(|| is_known(&backup, wal, reaches).err());
     let text = |told: Option<&String>| told.and_then(|time| zoned(time));
     let row = BackupRow {
         label: told.and_then(|told| told.name.clone()),

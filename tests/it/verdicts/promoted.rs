@@ -194,6 +194,29 @@ fn a_partial_before_the_first_timeline_needs_no_history() {
     );
 }
 
+/// The same where the older timeline was left at the end of a segment: nothing in the next one is needed.
+#[test]
+fn a_segment_behind_a_failover_at_its_beginning_may_be_laid_away() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let mut first = timeline_1(4, true);
+    first.switch();
+    let left = first.at() / SEGMENT * SEGMENT;
+    let second = promoted(&first, 1, 2);
+    store(&second, left, directory);
+    history(directory, 2, &[(1, left)]);
+    write(&mut first, 300);
+    first.switch();
+    store(&first, 0, directory);
+    let dead = directory.join("dead");
+    fs::create_dir(&dead).expect("a directory");
+    for number in left / SEGMENT..first.at() / SEGMENT {
+        let file = name(1, number);
+        fs::rename(directory.join(&file), dead.join(&file)).expect("moved");
+    }
+    is_noted("laid away", directory, &name(1, left / SEGMENT));
+}
+
 /// What the old primary wrote behind the failover is laid away by whoever tidies up: no server asks for it.
 #[test]
 fn what_was_left_behind_the_failover_may_be_laid_away() {

@@ -147,6 +147,24 @@ fn told_of(directory: &Path) -> Vec<(String, String)> {
     told
 }
 
+/// A restore fetches a history however it is packed, and comes as far with one that is broken.
+#[test]
+fn a_packed_history_that_is_broken_is_told_as_a_plain_one_is() {
+    let newest = format!("1\t0/{:X}\tno recovery target specified\n", 8 * SEGMENT + 0x100);
+    let mut files = three();
+    files.push(("00000002.history".to_owned(), b"garbage".to_vec()));
+    files.push(("00000003.history".to_owned(), newest.into_bytes()));
+    let as_packed = |(name, bytes): &(String, Vec<u8>)| (format!("{name}.gz"), gzip(bytes));
+    let packed: Vec<_> = files.iter().map(as_packed).collect();
+    let [plain, packed] = [files, packed].map(|files| {
+        let directory = archive(&files);
+        let report = check(&["--as", "archive"], directory.path()).json();
+        ["problems", "notes"].map(|key| report[key].to_string().replace(".gz", ""))
+    });
+    assert!(plain[1].contains("no segment of timeline 3"), "{plain:?}");
+    assert_eq!(packed, plain);
+}
+
 /// Timeline 1 was left at 0/892E18.
 #[test]
 fn a_history_that_names_another_place_is_blamed_and_no_segment() {

@@ -21,6 +21,13 @@ pub(super) fn contradiction(
     if label.checkpoint < label.start || stop < label.start {
         return Some("the backup would end, or have its checkpoint, before it begins");
     }
+    if [places.start, backup_start(file)]
+        .into_iter()
+        .flatten()
+        .any(|name| name.timeline != label.timeline)
+    {
+        return Some("it names two timelines");
+    }
     // A place at the end of a segment is that segment's (`XLByteToPrevSeg`).
     let last = Lsn(stop.0.saturating_sub(1));
     let named =

@@ -40,9 +40,14 @@ impl Aside {
             let files = aside.into_iter().filter_map(first).filter(|(_, file)| !is_given(file));
             return Aside { files: files.collect(), is_all: true };
         }
+        // The lowest and the highest number of each timeline.
+        let mut bounds: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for (timeline, number) in promised {
+            bounds.entry(timeline).or_insert((number, number)).1 = number;
+        }
         let is_between = |(timeline, number): &Key| {
-            promised.iter().any(|(t, n)| t <= timeline && n < number)
-                && promised.iter().any(|(t, n)| t >= timeline && n > number)
+            bounds.range(..=timeline).any(|(_, (lowest, _))| lowest < number)
+                && bounds.range(timeline..).any(|(_, (_, highest))| highest > number)
         };
         let mut files = BTreeMap::new();
         for key in aside.into_iter().filter(|key| !is_between(key)) {

@@ -5,7 +5,7 @@ use super::{Key, Plan};
 use crate::discover::ToRestore;
 use crate::history::{self, Histories};
 use crate::input_kind::InputKind;
-use crate::names::{FileName, Standing, backup_start};
+use crate::names::{Standing, backup_start, history_timeline};
 use crate::placing::Placed;
 use crate::probe::NotWal;
 use crate::problem::{Problem, ProblemKind};
@@ -26,7 +26,7 @@ pub(super) fn without_unfetched(
     let mut unfetched = BTreeSet::new();
     placed.problems.retain(|problem| {
         let Problem { kind, segment, found, .. } = problem;
-        let timeline = history::timeline_of(segment).filter(|timeline| *timeline > newest);
+        let timeline = history_timeline(segment).filter(|timeline| *timeline > newest);
         let is_missing = *kind == ProblemKind::MissingHistory;
         let Some(timeline) = timeline.filter(|_| is_missing) else { return true };
         if all.is_beside_others(timeline, problem) {
@@ -194,10 +194,7 @@ fn without_unsearched(placed: &mut Placed, missing: Option<u32>, histories: &mut
 
 /// The timeline of the history that a problem is of, if it is there and something is wrong with it.
 fn broken_history(problem: &Problem) -> Option<u32> {
-    match FileName::parse(&problem.segment) {
-        FileName::History(timeline) if problem.kind == ProblemKind::History => Some(timeline),
-        _ => None,
-    }
+    history_timeline(&problem.segment).filter(|_| problem.kind == ProblemKind::History)
 }
 
 /// The first timeline after the newest one with segments that has no history: a server looks for them one by

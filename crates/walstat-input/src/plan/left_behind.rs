@@ -19,7 +19,7 @@ impl Plan {
             key.is_some_and(|(timeline, number)| {
                 lineages.iter().all(|lineage| {
                     let left = lineage.leaves(timeline);
-                    left.is_some_and(|at| number > at.0 / u64::from(bytes))
+                    left.is_some_and(|at| number.saturating_mul(u64::from(bytes)) >= at.0)
                 })
             })
         };

@@ -110,6 +110,10 @@ impl Plan {
 /// The segments of which an archiver's status is there, whether they are or not.
 fn numbers_with_status(wal: &Path, segment_bytes: u32) -> Vec<u64> {
     let entries = storage::entries(&wal.join(ARCHIVE_STATUS)).unwrap_or_default().into_iter();
-    let names = entries.filter_map(|(name, _)| SegmentName::leading(&name.to_string_lossy()));
-    names.filter_map(|name| name.number(segment_bytes)).collect()
+    let numbers = entries.filter_map(|(name, _)| {
+        let name = name.to_string_lossy();
+        let name = name.strip_suffix(".ready").or(name.strip_suffix(".done"))?;
+        SegmentName::parse(name)?.number(segment_bytes)
+    });
+    numbers.collect()
 }

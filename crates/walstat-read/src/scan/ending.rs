@@ -149,7 +149,7 @@ fn reaches_next_page(gap: &Gap, geometry: &Geometry) -> bool {
 
 /// Whether the record at the start of the gap lies in more than one sector.
 fn spans_sectors(gap: &Gap) -> bool {
-    crosses_sector(gap.start, u64::from(gap.record_bytes.unwrap_or(0)))
+    gap.record_bytes.is_some_and(|bytes| crosses_sector(gap.start, u64::from(bytes)))
 }
 
 fn crosses_sector(start: Lsn, bytes: u64) -> bool {

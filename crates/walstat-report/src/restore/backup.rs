@@ -1,6 +1,7 @@
 //! A backup, as far as its own files tell of it.
 
 use super::Wal;
+use walstat_analyse::backup::CheckpointAt;
 use walstat_format::lsn::Lsn;
 use walstat_read::input::control::Control;
 use walstat_read::input::discover::ToRestore;
@@ -47,7 +48,9 @@ impl Backup {
     /// `src/backend/access/transam/xlog.c`).
     pub(crate) fn read_by(self, wal: &Wal<'_>) -> Backup {
         let Some(label) = self.label else { return self };
-        let Ok(found) = wal.backups.checkpoint_at(label.checkpoint) else { return self };
+        let CheckpointAt::Noted(found) = wal.backups.checkpoint_at(label.checkpoint) else {
+            return self;
+        };
         let rules = wal.plan.version().recovery;
         let start = if rules.reads_label_start { label.start } else { found.redo };
         let timeline = if rules.reads_label_timeline { label.timeline } else { found.timeline };

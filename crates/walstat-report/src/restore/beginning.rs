@@ -2,6 +2,7 @@
 
 use super::astray::by_older_file;
 use super::{Backup, Wal};
+use walstat_analyse::backup::CheckpointAt;
 use walstat_format::lsn::Lsn;
 use walstat_format::record_header::FIRST_NORMAL_XID;
 use walstat_read::input::control::{Control, State};
@@ -162,8 +163,8 @@ fn ancestor(backup: &Backup, plan: &Plan) -> Result<(), String> {
     Err(format!(
         "not restorable: by {} the backup's checkpoint at {checkpoint} is of timeline {said}, and not of \
          timeline {own}: \"requested timeline {} is not a child of this server's history\"",
-        history::name_of(plan.timeline),
-        plan.timeline
+        history::name_of(plan.history_read()),
+        plan.history_read()
     ))
 }
 
@@ -178,7 +179,7 @@ fn left_after_its_end(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let is_left = |(end, timeline): &(Lsn, u32)| {
         end.0.checked_sub(1).is_some_and(|last| lineage.of_page(Lsn(last)) != *timeline)
     };
-    let followed = plan.timeline;
+    let followed = plan.history_read();
     let of_control = backup.control.map(|it| (it.min_recovery_point, it.min_recovery_timeline));
     if let Some((point, timeline)) = of_control.filter(is_left) {
         return Err(format!(
@@ -204,10 +205,10 @@ fn checkpoint(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let Some(label) = backup.label else { return Ok(()) };
     let lsn = label.checkpoint;
     let found = wal.backups.checkpoint_at(lsn);
-    if found == Err(true) {
+    if found == CheckpointAt::Unknown {
         return Ok(());
     }
-    let Ok(found) = found else {
+    let CheckpointAt::Noted(found) = found else {
         if wal.end.lsn <= lsn {
             return Err(format!(
                 "not restorable: the WAL ends at {}, before the backup's checkpoint at {lsn}",

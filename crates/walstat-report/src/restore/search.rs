@@ -3,7 +3,7 @@
 use super::{Backup, Wal};
 use walstat_format::lsn::Lsn;
 use walstat_read::input::history::{self, HistoryFault};
-use walstat_read::input::names::FileName;
+use walstat_read::input::names::history_timeline;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Fetched, Problem, ProblemKind};
 use walstat_read::input::timeline::Lineage;
@@ -137,7 +137,7 @@ fn histories<'p>(
     kind: ProblemKind,
 ) -> impl Iterator<Item = (u32, &'p Problem)> + use<'p> {
     let of_kind = wal.problems.iter().filter(move |problem| problem.kind == kind);
-    of_kind.filter_map(|problem| Some((history_of(&problem.segment)?, problem)))
+    of_kind.filter_map(|problem| Some((history_timeline(&problem.segment)?, problem)))
 }
 
 /// Whether a history cannot be read: a server does not get it either.
@@ -181,12 +181,4 @@ pub(crate) fn unsearched<'p>(backup: &Backup, wal: &Wal<'p>) -> Option<Unsearche
     let missing = missing.filter(|(it, _)| !plan.is_timeline_asked && on_its_way.contains(it));
     let (timeline, problem) = missing.min_by_key(|(timeline, _)| *timeline)?;
     Some(Unsearched { last: timeline - 1, wanted: plan.timeline, name: &problem.segment })
-}
-
-/// The timeline of a history, whatever it is packed by.
-fn history_of(file: &str) -> Option<u32> {
-    match FileName::parse(file) {
-        FileName::History(timeline) => Some(timeline),
-        _ => None,
-    }
 }

@@ -11,7 +11,7 @@ use super::{Reached, Wal};
 use walstat_analyse::two_phase::{Prepared, Standing};
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
-use walstat_read::input::history;
+use walstat_read::input::names::history_timeline;
 use walstat_read::input::plan::Plan;
 use walstat_read::input::problem::{Problem, ProblemKind};
 use walstat_read::input::timeline::Lineage;
@@ -42,7 +42,7 @@ pub(crate) fn lost(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost>
 pub(crate) fn lost_at_the_end(plan: &Plan, start: Lsn, standing: &Standing) -> Option<Lost> {
     let lost_anew = || {
         plan.version().recovery.reads_prepared_anew.then_some(())?;
-        let target = plan.latest.as_ref().unwrap_or(&plan.lineage);
+        let target = plan.lineage_read();
         lost_by(plan, target, target.timeline(), start, standing)
     };
     lost(plan, start, standing).or_else(lost_anew)
@@ -134,7 +134,7 @@ fn broken_history(wal: &Wal<'_>, start: Lsn) -> Option<(Lsn, String)> {
         let is_it = |problem: &&Problem| {
             problem.kind == ProblemKind::History
                 && (problem.lsn.is_none() || wrong.is_some())
-                && history::timeline_of(&problem.segment) == Some(timeline)
+                && history_timeline(&problem.segment) == Some(timeline)
         };
         let Problem { segment, found, .. } = wal.problems.iter().find(is_it)?;
         // The first record of a timeline is read on the one before.
