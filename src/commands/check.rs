@@ -160,8 +160,7 @@ fn read_and_judge(
         gather(args, limits, &request, gaps, state.as_ref(), backup.as_ref())?;
     let request = Request { filters, ..request };
     let (plan, accepted) = (gathered.plan.clone(), gathered.scanned.holes.accepted.clone());
-    // A backup is not restored across a gap, whoever accepts it.
-    let problems = [&gathered.scanned.problems[..], &accepted].concat();
+    let problems = gathered.scanned.in_the_way();
     let end = gathered.scanned.ending;
     let RestoreInput { backups, replay_points: reach, .. } = gathered.restore.clone();
     let replacing = gathered.scanned.claims.replacing().to_vec();

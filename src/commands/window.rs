@@ -21,6 +21,7 @@ use walstat_format::ordered::CollectOrdered;
 use walstat_read::input::discover::{Found, ToRestore};
 use walstat_read::input::label::{self, ToldLabel};
 use walstat_read::input::plan::Plan;
+use walstat_read::input::problem::Problem;
 use walstat_read::scan::observer::Observer;
 use walstat_report::assemble::{Gathered, ReportOptions, assemble};
 use walstat_report::build::Request;
@@ -69,7 +70,8 @@ fn answer(args: &WindowArgs) -> Result<Exit, Failure> {
         seen = look(&args.source, read::found(&args.source)?, target.as_ref(), &labels)?;
     }
     let asked = target.as_ref().zip(args.target.as_ref().map(|asked| asked.text.as_str()));
-    let question = question(&seen, &labels, asked);
+    let problems = seen.scanned.in_the_way();
+    let question = question(&seen, &problems, &labels, asked);
     notes.extend(needs(&question));
     if let Some((directory, backup)) = given {
         notes.extend(backup_directory::notes(&directory, &backup, &seen.plan));
@@ -170,12 +172,13 @@ fn look(
 
 fn question<'q>(
     read: &'q Read<Noted>,
+    problems: &'q [Problem],
     labels: &'q [ToldLabel],
     target: Option<(&'q Target, &'q str)>,
 ) -> Question<'q> {
     let Read { plan, scanned, .. } = read;
     let (_, (RestoreInput { backups, replay_points: reach, .. }, noted)) = &scanned.observer;
-    let (problems, replacing) = (&scanned.problems, scanned.claims.replacing());
+    let replacing = scanned.claims.replacing();
     let wal = Wal { plan, problems, backups, reach, replacing, end: scanned.ending };
     let (first, ending) = (scanned.first, scanned.ending.kind);
     Question { wal, first, ending, noted, labels, target }
@@ -211,7 +214,8 @@ fn timelines(
         let read = read::found(&source).and_then(|found| look(&source, found, asked, labels));
         match read {
             Ok(read) => {
-                let mut window = window(&question(&read, labels, target));
+                let problems = read.scanned.in_the_way();
+                let mut window = window(&question(&read, &problems, labels, target));
                 let row = window.timelines.pop();
                 let reaches_target = window.target.is_some_and(|row| row.reachable);
                 all.push(Other { timeline, row, reaches_target });

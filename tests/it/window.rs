@@ -44,6 +44,27 @@ fn the_backup_of_an_archive_is_known_from_its_history() {
     assert!(window["target"].is_null() && window["gaps"].as_array().is_some_and(Vec::is_empty));
 }
 
+/// What a backup's directory says of it counts beside what its history in the archive does.
+#[test]
+fn the_directory_of_a_backup_is_judged_also_where_the_archive_has_its_history() {
+    let base = fixtures().join("backup/base");
+    let window_of = |directory: &Path| {
+        let label = directory.to_str().expect("a path");
+        window(&[&archive()], &["--backup-label", label])
+    };
+    let rows = told(&window_of(&base).exits(0))["backups"].clone();
+    assert_eq!((&rows[0]["usable"], &rows[1]), (&true.into(), &Value::Null), "{rows}");
+    let copy = tempfile::tempdir().expect("a directory");
+    crate::support::catalogs::copy_tree(&base, copy.path());
+    let control = copy.path().join("global/pg_control");
+    let mut bytes = std::fs::read(&control).expect("pg_control");
+    bytes[40] ^= 1;
+    std::fs::write(&control, bytes).expect("written");
+    let rows = told(&window_of(copy.path()).exits(1))["backups"].clone();
+    let why = rows[0]["why"].to_string();
+    assert!(rows[1].is_null() && why.contains("the backup's pg_control"), "{rows}");
+}
+
 /// However the history of a backup is given: as a file, in a tar, on standard input.
 #[test]
 fn the_label_of_a_backup_is_told_however_its_history_is_given() {

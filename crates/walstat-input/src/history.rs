@@ -250,8 +250,8 @@ impl Histories {
         (theirs != before && !self.is_copied(timeline)).then_some(parent.timeline)
     }
 
-    /// Whether a history begins with that of the timeline it leaves as both files have it, as a server writes
-    /// it: where nothing is wrong with that one, whatever was taken in their places does not matter.
+    /// Whether the file of a history begins with the lines of its parent's file, as a server writes it,
+    /// before any correction, and nothing is known to be wrong with the parent's.
     fn is_copied(&self, timeline: u32) -> bool {
         let as_filed = |timeline| self.corrected(timeline).or_else(|| self.ancestors(timeline));
         let is_wrong = |it: u32| {

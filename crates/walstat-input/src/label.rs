@@ -106,6 +106,24 @@ pub struct ToldLabel {
     pub stop_time: Option<String>,
 }
 
+impl ToldLabel {
+    /// Adds what another file says of the same backup: its history says where it ended, and its directory has
+    /// its `pg_control`.
+    pub fn complete(&mut self, other: &ToldLabel) {
+        let (own, others) = (&mut self.found, &other.found);
+        own.label.stop = own.label.stop.or(others.label.stop);
+        own.label.is_incremental |= others.label.is_incremental;
+        own.control = own.control.or(others.control);
+        own.is_broken = own.is_broken.take().or_else(|| others.is_broken.clone());
+        let fill = |own: &mut Option<String>, others: &Option<String>| {
+            *own = own.take().or_else(|| others.clone());
+        };
+        fill(&mut self.name, &other.name);
+        fill(&mut self.start_time, &other.start_time);
+        fill(&mut self.stop_time, &other.stop_time);
+    }
+}
+
 /// The same as [`read`], with what the label tells people.
 pub fn read_told(path: &Path) -> Result<ToldLabel, LabelError> {
     read_as(path, false)

@@ -78,9 +78,7 @@ pub fn place(found: &Found) -> Result<Placed, InputError> {
         places.push(place.as_ref().ok().copied());
         match place {
             Ok(key) => {
-                let taken_for = found.taken_for;
-                let taken_for =
-                    taken_for.unwrap_or_else(|| found.directories.taken_for(piece.directory));
+                let taken_for = found.taken_for(piece.directory);
                 let standing = Standing::of(piece.name.as_ref(), found.taken_for, usual);
                 let mut segment = Segment { standing, ..segment(index, piece, key, taken_for) };
                 if let Some((source, problem)) = found_there.and_then(|found| found.moved.clone()) {

@@ -28,6 +28,7 @@ pub use chain::Chain;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
+pub use unfilled::{Unfilled, WhyUnfilled};
 use walstat_format::lsn::Lsn;
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::page::Geometry;
@@ -62,7 +63,8 @@ pub struct Plan {
     pub end_in_hole: Option<Range<Lsn>>,
     /// Where timelines leave others, as their histories say.
     pub branches: Vec<Branch>,
-    /// Places that histories name beside those where timelines begin, and that no server minds.
+    /// Places in histories that differ from those where timelines begin by the records, and lead to the same
+    /// files.
     pub misplaced: Vec<Misplaced>,
     /// Histories as their files have them, by timeline, where `lineage` is what records or other histories
     /// tell instead.
@@ -106,7 +108,7 @@ pub struct Plan {
     pub accepted_gaps: Vec<Range<Lsn>>,
     /// Segments of the timeline that is followed that a server has recycled while it kept an older one, or
     /// has never archived.
-    pub unfilled: Vec<Range<Lsn>>,
+    pub unfilled: Vec<Unfilled>,
 }
 
 /// Makes the plan of files whose segments are known; `timeline`: the one asked for.
@@ -329,7 +331,7 @@ impl Plan {
         self.accepted_gaps = gaps.to_vec();
         self.leave_out_partial();
         self.unfilled = self.holes_unfilled();
-        self.unfilled.retain(|hole| from == Lsn(0) || from >= hole.end);
+        self.unfilled.retain(|hole| from == Lsn(0) || from >= hole.range.end);
         Ok(())
     }
 

@@ -10,10 +10,12 @@ use walstat_read::input::problem::{Problem, ProblemKind, none_of};
 /// Those behind all that there are, though a backup begins in these: they were lost with all after them.
 pub fn lost_end(plan: &Plan, labels: &[ToldLabel]) -> Option<Problem> {
     let bytes = u64::from(plan.geometry.segment_bytes);
-    let last = plan.files.keys().map(|(_, number)| *number).max()?;
-    let ends = labels.iter().filter_map(|told| Some((told.found.label.stop?, told)));
-    let ends = ends.filter(|(_, told)| told.found.label.start.0 / bytes <= last);
-    let (stop, told) = ends.max_by_key(|(stop, _)| *stop)?;
+    let ends = labels.iter().filter_map(|told| {
+        let label = told.found.label;
+        let last = newest(plan, label.timeline).filter(|last| label.start.0 / bytes <= *last)?;
+        Some((label.stop?, last, told))
+    });
+    let (stop, last, told) = ends.max_by_key(|(stop, ..)| *stop)?;
     let number = stop.0.saturating_sub(1) / bytes;
     if number <= last || plan.taken_for() == InputKind::PgWal {
         return None;
@@ -28,4 +30,15 @@ pub fn lost_end(plan: &Plan, labels: &[ToldLabel]) -> Option<Problem> {
     let found = none_of(number - last, &segment);
     let problem = Problem::of_file(ProblemKind::MissingSegment, &name(last + 1), expected, found);
     Some(Problem { lsn: Some(Lsn((last + 1).saturating_mul(bytes))), ..problem })
+}
+
+/// The newest segment of a timeline or of newer ones, or of what they have of older ones: not what these
+/// wrote after it had left them.
+fn newest(plan: &Plan, timeline: u32) -> Option<u64> {
+    let bytes = plan.geometry.segment_bytes;
+    let lineage = plan.lineage_of(timeline);
+    let goes_on = |(of, number): &&(u32, u64)| {
+        *of >= timeline || lineage.is_none_or(|lineage| lineage.of_file(*number, bytes) == *of)
+    };
+    plan.files.keys().filter(goes_on).map(|(_, number)| *number).max()
 }

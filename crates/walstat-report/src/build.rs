@@ -26,7 +26,7 @@ use walstat_format::lsn::Lsn;
 use walstat_format::payload::Time;
 use walstat_format::rmgr;
 use walstat_format::version::Version;
-use walstat_read::input::plan::Plan;
+use walstat_read::input::plan::{Plan, Unfilled, WhyUnfilled};
 use walstat_read::input::problem::Problem;
 use walstat_read::input::segment::Segment;
 use walstat_read::scan::books::Heading;
@@ -313,13 +313,20 @@ fn goes_on(plan: &Plan, timeline: u32) -> Option<String> {
     let (_, span) =
         plan.lineage.spans().find(|(of, _)| *of == timeline && !plan.is_timeline_asked)?;
     let mut files = plan.files.range((timeline, 0)..=(timeline, u64::MAX)).rev();
-    let is_whole = |files: &[Segment]| files.iter().any(Segment::claims_whole_segment);
-    let ((_, last), _) = files.find(|(_, files)| is_whole(files))?;
+    // A server has files of later numbers ready, with what they had before.
+    let is_written = |file: &Segment, number: u64| {
+        let page = file.first_page.as_ref().ok();
+        page.is_some_and(|page| page.header.address.0 == number.saturating_mul(bytes))
+    };
+    let is_whole = |(key, files): &(&(u32, u64), &Vec<Segment>)| {
+        files.iter().any(|file| file.claims_whole_segment() && is_written(file, key.1))
+    };
+    let ((_, last), _) = files.find(is_whole)?;
     let end = Lsn(last.saturating_add(1).saturating_mul(bytes));
     (last.saturating_mul(bytes) >= span.end.0).then(|| {
         format!(
             ", which left it at {}: a restore does not have what timeline {timeline} wrote from there on to \
-             {end}",
+             {end} at most",
             span.end
         )
     })
@@ -358,14 +365,17 @@ fn before_reset(hole: &Range<Lsn>) -> String {
 }
 
 /// A hole in which no file was lost.
-fn unfilled(hole: &Range<Lsn>, plan: &Plan) -> String {
-    let Range { start, end } = hole;
-    let why = if plan.wal_alone.is_some() {
-        "the server has recycled it, while an older segment waited for the archiver; its recovery begins \
-         behind it, by pg_control or, without that in sight, by the timeline that it began since"
-    } else {
-        "the server that archives here was a standby then, and has archived only what it was made from; no \
-         backup from before is restored with this archive alone"
+fn unfilled(hole: &Unfilled) -> String {
+    let Range { start, end } = &hole.range;
+    let why = match hole.why {
+        WhyUnfilled::Recycled => {
+            "the server has recycled it, while an older segment waited for the archiver; its recovery begins \
+             behind it, by pg_control or, without that in sight, by the timeline that it began since"
+        }
+        WhyUnfilled::NeverArchived => {
+            "the server that archives here was a standby then, and has archived only what it was made from; \
+             no backup from before is restored with this archive alone"
+        }
     };
     format!("no WAL from {start} to {end}: {why}")
 }
@@ -392,7 +402,7 @@ fn notes<O>(
     notes.extend(outcome.checksums_alone.iter().map(restored_nevertheless));
     notes.extend(outcome.unfetched.first().map(not_fetched));
     notes.extend(outcome.holes.before_reset.iter().map(before_reset));
-    notes.extend(plan.unfilled.iter().map(|hole| unfilled(hole, plan)));
+    notes.extend(plan.unfilled.iter().map(unfilled));
     if let Some(file) = &outcome.open {
         notes.push(format!(
             "{file} is not filled to its end, which is normal only in a server's own directory: if this is \

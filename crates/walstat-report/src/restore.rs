@@ -217,7 +217,7 @@ pub(crate) struct Reached<'p> {
 /// start, or before the first segment that no server asks for.
 pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
     let segment = u64::from(wal.plan.geometry.segment_bytes);
-    // Of what lies behind the segment after the place where the end is seen, nothing is asked for.
+    // A server reads no segment behind the one in which it finds the end: problems there do not count.
     let asked = Lsn(wal.end.seen_at.0.checked_next_multiple_of(segment).unwrap_or(u64::MAX));
     let broken =
         wal.problems.iter().filter_map(|problem| Some((limit(problem, backup, wal)?, problem)));
@@ -239,8 +239,8 @@ pub(crate) fn reached<'p>(backup: &Backup, wal: &Wal<'p>) -> Reached<'p> {
     Reached { stop, last, time, broken: broken.map(|(_, problem)| problem), standing }
 }
 
-/// Up to where the records of a copy are whole that is not counted, since another one of the segment is good:
-/// the last of them ends where it breaks. Not at its begin, over which a record may go on.
+/// The place within a segment up to which a server replays a broken copy of it, of which another, better one
+/// was counted. None at its beginning, over which a record may go on.
 fn whole_in_copy(limit: Lsn, problem: &Problem, wal: &Wal<'_>) -> Option<Lsn> {
     let geometry = &wal.plan.geometry;
     let within = |bytes: u32| Lsn(limit.0 - limit.0 % u64::from(bytes));
@@ -374,9 +374,8 @@ fn limit(problem: &Problem, backup: &Backup, wal: &Wal<'_>) -> Option<Lsn> {
     limit.filter(|_| on_the_way && matters && is_fetched)
 }
 
-/// Whether a server leaves the WAL by what a history says of where its timeline begins: of all that lead to
-/// the one that is followed it reads that one's (`readTimeLineHistory`), which may say the same as a wrong
-/// one.
+/// Whether a server goes to other files because of a history. It reads that of its target timeline alone
+/// (`readTimeLineHistory`): an older one matters only where histories give several places for its beginning.
 fn leaves(timeline: u32, plan: &Plan) -> bool {
     if timeline == plan.history_read() {
         return plan.wrong_lineage().is_none_or(|wrong| leads_astray(wrong, plan));

@@ -166,13 +166,12 @@ fn is_contradicted(label: &Label, wal: &Wal<'_>) -> bool {
 fn backups(wal: &Wal<'_>, labels: &[ToldLabel]) -> Vec<(Judged, BackupRow)> {
     // One that is taken from a standby begins at the checkpoint from which the standby would start, where one
     // of the primary may begin, too; and timelines have the same places.
-    let mut told: BTreeMap<(Lsn, bool, u32), Option<&ToldLabel>> = BTreeMap::new();
+    let mut told: BTreeMap<(Lsn, bool, u32), Option<ToldLabel>> = BTreeMap::new();
     for label in labels.iter().filter(|told| !is_contradicted(&told.found.label, wal)) {
         let Label { start, from_standby, timeline, .. } = label.found.label;
-        let known = told.entry((start, from_standby, timeline)).or_default();
-        // A history says where the backup ended, which its label does not.
-        if known.is_none_or(|known| known.found.label.stop.is_none()) {
-            *known = Some(label);
+        match told.entry((start, from_standby, timeline)).or_default() {
+            Some(known) => known.complete(label),
+            unknown => *unknown = Some(label.clone()),
         }
     }
     for end in &wal.backups.ends {
@@ -180,7 +179,7 @@ fn backups(wal: &Wal<'_>, labels: &[ToldLabel]) -> Vec<(Judged, BackupRow)> {
         let of = spans.find(|(_, span)| span.contains(&end.start));
         told.entry((end.start, false, of.map_or(0, |(timeline, _)| timeline))).or_default();
     }
-    told.into_iter().map(|((start, ..), label)| judged(start, label, wal)).collect()
+    told.into_iter().map(|((start, ..), label)| judged(start, label.as_ref(), wal)).collect()
 }
 
 fn judged(start: Lsn, told: Option<&ToldLabel>, wal: &Wal<'_>) -> (Judged, BackupRow) {

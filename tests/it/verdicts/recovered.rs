@@ -6,6 +6,7 @@ use super::{check, gzip, is_green, is_noted, is_of_no_use, is_red, put, told};
 use crate::common::builder::{Form, Wal};
 use crate::common::record::Rec;
 use crate::support::{command, finish};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -613,7 +614,7 @@ fn what_an_older_timeline_has_since_is_told() {
     let end = walstat_format::lsn::Lsn(older.at().next_multiple_of(SEGMENT));
     let said = format!(
         "timeline 2 is followed, which left it at {}: a restore does not have what timeline 1 wrote from \
-         there on to {end}",
+         there on to {end} at most",
         walstat_format::lsn::Lsn(fork.at())
     );
     is_noted("an older timeline goes on", directory.path(), &said);
@@ -643,6 +644,10 @@ fn segments_that_pg_resetwal_leaves_out_are_not_missing() {
     assert!(code == Some(0) && told.starts_with("restorable to LSN 0/00B00000"), "{told}");
     let (code, told) = restored(directory.path(), early, &[]);
     assert!(code == Some(1) && told.contains(&format!("0/{end:08X} only")), "{told}");
+    let window = finish(command(&["window", "-f", "json"]).arg(directory.path())).exits(0).json();
+    let rows = window["window"]["backups"].as_array().expect("backups");
+    let reaches: Vec<&Value> = rows.iter().map(|row| &row["reaches"]).collect();
+    assert_eq!(reaches, ["0/00700000", "0/00B00000"], "{window}");
     // Behind the beginning segments may be missing.
     fs::remove_file(directory.path().join(format!("00000001{:016X}", FIRST + 4))).expect("one");
     is_red(

@@ -73,30 +73,35 @@ impl Found {
 
     /// The data directory whose own WAL is read, if it is one alone.
     pub fn data_directory_read(&self) -> Option<PathBuf> {
-        let directories: BTreeSet<usize> =
-            self.pieces.iter().map(|piece| piece.directory).collect_set();
-        let own = directories.into_iter().filter_map(|directory| {
-            let (_, path) = self.directories.place(directory)?;
-            let is_servers = self.directories.taken_for(directory) == InputKind::PgWal;
-            let may_be = is_servers && !storage::is_elsewhere(path) && !self.is_in_stream(path);
-            may_be.then(|| data_directory_of(path)).flatten()
-        });
-        let own: BTreeSet<PathBuf> = own.collect_set();
+        let own = self.directories_read().filter_map(|directory| self.servers_wal(directory));
+        let own: BTreeSet<PathBuf> = own.filter_map(data_directory_of).collect_set();
         let mut own = own.into_iter();
         own.next().filter(|_| own.next().is_none())
     }
 
     /// The directory of WAL of a server, if nothing else is read.
     pub fn wal_alone(&self) -> Option<PathBuf> {
-        let directories: BTreeSet<usize> =
-            self.pieces.iter().map(|piece| piece.directory).collect_set();
-        let mut directories = directories.into_iter();
-        let directory = directories.next().filter(|_| directories.next().is_none())?;
+        let mut directories = self.directories_read();
+        let alone = directories.next().filter(|_| directories.next().is_none())?;
+        self.servers_wal(alone).filter(|_| self.listed.is_empty()).map(Path::to_owned)
+    }
+
+    /// What the files of a directory are taken for.
+    pub(crate) fn taken_for(&self, directory: usize) -> InputKind {
+        self.taken_for.unwrap_or_else(|| self.directories.taken_for(directory))
+    }
+
+    /// The directories whose files are read, each once.
+    fn directories_read(&self) -> impl Iterator<Item = usize> {
+        let all: BTreeSet<usize> = self.pieces.iter().map(|piece| piece.directory).collect_set();
+        all.into_iter()
+    }
+
+    /// A directory of this machine, if it is a server's own.
+    fn servers_wal(&self, directory: usize) -> Option<&Path> {
         let (_, path) = self.directories.place(directory)?;
-        let taken_for = self.taken_for.unwrap_or_else(|| self.directories.taken_for(directory));
-        let is_servers = taken_for == InputKind::PgWal;
         let is_here = !storage::is_elsewhere(path) && !self.is_in_stream(path);
-        (is_servers && is_here && self.listed.is_empty()).then(|| path.to_owned())
+        (is_here && self.taken_for(directory) == InputKind::PgWal).then_some(path)
     }
 
     /// The timeline on which a server is, by its `pg_control`, if only its own WAL is read, and not to
@@ -227,9 +232,9 @@ fn working_directory(path: &Path) -> Option<PathBuf> {
 /// A directory in a data directory without WAL of its own that has segments, as `barman recover` leaves them
 /// for a restore to a target.
 pub(super) fn segments_below(data: &Path) -> Option<PathBuf> {
-    let entries = storage::entries(data).unwrap_or_default();
+    let entries = is_data_directory(data).then(|| storage::entries(data).ok())??;
     let mut paths = entries.iter().map(|(name, _)| data.join(name));
-    paths.find(|path| is_data_directory(data) && storage::is_dir(path) && has_segments(path))
+    paths.find(|path| storage::is_dir(path) && has_segments(path))
 }
 
 fn has_segments(path: &Path) -> bool {
@@ -244,7 +249,7 @@ fn note(ServersOwn { path, is_backups }: &ServersOwn) -> String {
     };
     let path = path.display();
     format!(
-        "{path}: not read: it is {whose}, and a restore_command that looks into the archive does not bring \
-         it; to have it read, give it as a PATH, too"
+        "{path}: not read: it is {whose}, where no restore_command looks; to have it read, give it as a \
+         PATH, too"
     )
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::lsn::Lsn;
 
 impl Histories {
-    /// Reports a history that newer ones contradict, and takes what they agree on in its place, where the
-    /// timeline has no segments and no records tell which is right: several newer ones, or one by which the
-    /// timeline began in the segment in which it was left, as one without segments did. A server that
-    /// restores to the newest timeline does not read the others. `present`: those with segments.
+    /// Reports a history that newer ones contradict, of a timeline without segments, so that no records tell
+    /// which is right. What newer ones say is taken in its place if two of them agree, or if by the only one
+    /// the timeline began and ended in one segment, as one without segments did. A server that restores to
+    /// the newest timeline does not read the others. `present`: timelines with segments.
     pub fn mend_outvoted(&mut self, present: &BTreeSet<u32>, segment_bytes: u64) {
         let mut votes: BTreeMap<u32, Vec<Vote<'_>>> = BTreeMap::new();
         let mut backed = BTreeSet::new();

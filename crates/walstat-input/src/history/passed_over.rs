@@ -64,8 +64,8 @@ impl Histories {
         self.passed_over.len() > before
     }
 
-    /// Timelines of which there are no segments, where a server reads those of another one. Not those that
-    /// would begin behind that.
+    /// Timelines without segments in whose place a server reads those of another one. Not those that begin
+    /// behind the place where the newer one left that: nothing is read for them.
     pub(crate) fn passed_over(&self) -> impl Iterator<Item = &PassedOver> {
         self.passed_over.iter().filter(|it| it.from < it.to)
     }

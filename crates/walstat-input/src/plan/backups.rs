@@ -5,9 +5,10 @@ use crate::input_kind::InputKind;
 use crate::names::backup_start;
 use crate::problem::{Problem, ProblemKind, none_of};
 use crate::segment::Segment;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 
 impl Plan {
@@ -19,20 +20,22 @@ impl Plan {
         // Of each timeline, the first missing segment that was not told yet.
         let mut missing_from: BTreeMap<u32, u64> = BTreeMap::new();
         let is_no_archive = self.files.values().all(|files| are_servers(files));
+        let of_servers = self.files.iter().filter(|(_, files)| are_servers(files));
+        let of_servers: BTreeSet<u32> =
+            of_servers.map(|((timeline, _), _)| *timeline).collect_set();
         for other in &self.other_files {
             let Some(name) = backup_start(other) else { continue };
             let Some(number) = name.number(bytes) else { continue };
-            let of_timeline = || {
-                let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
-                self.files.range(range).map(|((_, number), files)| (*number, files))
-            };
-            if of_timeline().any(|(_, files)| are_servers(files)) {
+            if of_servers.contains(&name.timeline) {
                 continue;
             }
-            let (first, last) = (of_timeline().next(), of_timeline().next_back());
+            let range = (name.timeline, 0)..=(name.timeline, u64::MAX);
+            let mut of_timeline = self.files.range(range).map(|((_, number), _)| *number);
+            let first = of_timeline.next();
+            let last = of_timeline.next_back().or(first);
             match (first, last) {
-                (Some((first, _)), _) if number < first => self.removed_backups.push(other.clone()),
-                (_, Some((last, _))) if number <= last => self.has_begun_backup = true,
+                (Some(first), _) if number < first => self.removed_backups.push(other.clone()),
+                (_, Some(last)) if number <= last => self.has_begun_backup = true,
                 // A server keeps the history of its last backup longer than the WAL of the timeline.
                 (None, None) if is_no_archive => {}
                 // Of all of its timeline nothing is left, and a newer one goes on.
@@ -44,7 +47,7 @@ impl Plan {
                     self.notes.push(removed_backup(other));
                 }
                 _ => {
-                    let after = || last.map_or(number, |(last, _)| last + 1);
+                    let after = || last.map_or(number, |last| last + 1);
                     let begin = missing_from.entry(name.timeline).or_insert_with(after);
                     if *begin <= number {
                         let missing = *begin..number + 1;

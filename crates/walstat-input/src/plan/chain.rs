@@ -1,5 +1,6 @@
 //! The segments of one history, in order.
 
+use super::unfilled::Unfilled;
 use crate::segment::Segment;
 use crate::timeline::Lineage;
 use std::ops::Range;
@@ -19,7 +20,7 @@ pub struct Chain<'p> {
     /// Segments that may be missing.
     pub accepted_gaps: &'p [Range<Lsn>],
     /// Segments that a server has recycled, or never archived.
-    pub unfilled: &'p [Range<Lsn>],
+    pub unfilled: &'p [Unfilled],
     /// Whether it is a server's own WAL, with which it recovers from a crash.
     pub is_for_crash: bool,
     /// Whether it ends in WAL that a standby receives.

@@ -278,8 +278,8 @@ impl Plan {
         self.wrong_lineages.get(&self.history_read())
     }
 
-    /// The problem that a restore to the latest timeline leaves the one that is followed: by a history
-    /// without segments, which tells of no WAL to go on with.
+    /// The problem that a restore to the latest timeline leaves the one that is followed here: a newer
+    /// history without segments branches off an older one.
     pub(super) fn left_by_latest(&self) -> Option<Problem> {
         let latest = self.latest.as_ref().filter(|latest| !latest.has(self.timeline))?;
         let mut files = self.files.values().flatten();

@@ -1,5 +1,5 @@
-//! Segments that lie where no `restore_command` looks, of a timeline behind the place where the one that is
-//! followed left it: laid away by whoever tidies up after a failover, and asked for by no server.
+//! Segments of an older timeline from behind the place where it was left, moved to another directory by
+//! whoever tidies up after a failover: no restore asks for them, so they are noted and not missing.
 
 use super::Plan;
 use crate::names::first_of;
@@ -29,7 +29,8 @@ impl Plan {
         let files: Vec<String> = behind.into_iter().map(|problem| problem.segment).collect();
         self.notes.extend(first_of(&files).map(|files| {
             format!(
-                "{files}: only where no restore_command looks: timeline {} left that one before",
+                "{files}: not missing, though only where no restore_command looks: timeline {} left that one \
+                 before",
                 self.timeline
             )
         }));

@@ -17,23 +17,23 @@ impl Plan {
             self.other_files.iter().filter(|file| is(file)).cloned().collect()
         };
         let digits = those(&has_wrong_digits);
-        let marks = those(&|file| self.is_mark_of_newer(file));
+        let mut files = self.files.values().flatten();
+        let are_archives = files.all(|file| file.taken_for == InputKind::Archive);
+        let newest = self.files.keys().map(|(_, number)| *number).max();
+        let marks = those(&|file| are_archives && self.marked(file) > newest);
         let of_digits = name(&digits, "not read: a segment's name has 24 digits");
         let of_marks = name(
             &marks,
-            "not read: so a server marks in archive_status what is to be archived; the segment is not there",
+            "not read: marks of archive_status, for segments newer than all that there are",
         );
         of_digits.into_iter().chain(of_marks).collect()
     }
 
-    /// Whether a file in an archive has the name by which a server marks a segment newer than all.
-    fn is_mark_of_newer(&self, file: &str) -> bool {
-        let Some((segment, "ready" | "done")) = file.rsplit_once('.') else { return false };
-        let number =
-            SegmentName::parse(segment).and_then(|name| name.number(self.geometry.segment_bytes));
-        let newest = self.files.keys().map(|(_, number)| *number).max();
-        let mut files = self.files.values().flatten();
-        number > newest && files.all(|file| file.taken_for == InputKind::Archive)
+    /// The segment that a file of this name marks, as a server does in `archive_status`.
+    fn marked(&self, file: &str) -> Option<u64> {
+        let (segment, _) =
+            file.rsplit_once('.').filter(|(_, suffix)| matches!(*suffix, "ready" | "done"))?;
+        SegmentName::parse(segment)?.number(self.geometry.segment_bytes)
     }
 }
 

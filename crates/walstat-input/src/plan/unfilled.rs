@@ -16,11 +16,34 @@ use std::path::Path;
 use walstat_format::lsn::Lsn;
 use walstat_format::segment::SegmentName;
 
+/// A hole between segments that no file is lost in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfilled {
+    /// From the end of the segment before it to the beginning of the one behind it.
+    pub range: Range<Lsn>,
+    /// Why nothing is there.
+    pub why: WhyUnfilled,
+}
+
+/// Why a hole is not filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyUnfilled {
+    /// The server has used the files again.
+    Recycled,
+    /// The server that archives was a standby then, and took what it streamed for archived.
+    NeverArchived,
+}
+
 impl Plan {
     /// Holes that no file is lost in.
-    pub(super) fn holes_unfilled(&self) -> Vec<Range<Lsn>> {
-        let holes = self.holes_recycled();
-        if holes.is_empty() { self.hole_not_archived().into_iter().collect() } else { holes }
+    pub(super) fn holes_unfilled(&self) -> Vec<Unfilled> {
+        let made = |why| move |range| Unfilled { range, why };
+        let recycled = self.holes_recycled().into_iter().map(made(WhyUnfilled::Recycled));
+        let mut holes: Vec<Unfilled> = recycled.collect();
+        if holes.is_empty() {
+            holes.extend(self.hole_not_archived().map(made(WhyUnfilled::NeverArchived)));
+        }
+        holes
     }
 
     /// The hole in the archive of a server that was a standby, which took what it streamed for archived: only

@@ -108,18 +108,18 @@ pub fn conclude(plan: &Plan, runs: Vec<Run>, observer: Observer) -> Option<Outco
     let mut outcome = conclude_chain(&plan.chain(), runs, observer);
     outcome.input_bytes += plan.duplicate_bytes;
     outcome.books.add(Heading::Duplicate, plan.duplicate_bytes);
-    // A segment that is lost is told once, and of one under a name that nobody asks for it was told.
+    // A missing segment is told once: the plan knows of one that lies under a name that nobody asks for.
     let lost = |problem: &Problem| {
         (problem.kind == ProblemKind::MissingSegment).then(|| problem.segment.clone())
     };
     let told: BTreeSet<String> = outcome.problems.iter().filter_map(lost).collect_set();
     // So is a file with the pages of an older timeline, of which no page was read.
     let is_older = |problem: &&Problem| problem.kind == ProblemKind::PageTimeline;
-    let older = outcome.problems.iter().filter(is_older).map(|problem| problem.segment.clone());
+    let older = outcome.problems.iter().filter(is_older).map(|problem| called(problem).to_owned());
     let older: BTreeSet<String> = older.collect_set();
     let new = |problem: &&Problem| {
         lost(problem).is_none_or(|segment| !told.contains(&segment))
-            && !(is_older(problem) && older.contains(&problem.segment))
+            && !(is_older(problem) && older.contains(called(problem)))
     };
     let (accepted, others): (Vec<_>, Vec<_>) = plan
         .problems
@@ -156,7 +156,7 @@ pub(crate) fn conclude_chain(
             Some(end) if run.begins_anew() => {
                 outcome.holes.add_before_reset(chain, end..run.start);
             }
-            Some(end) if chain.unfilled.contains(&(end..run.start)) => {
+            Some(end) if chain.unfilled.iter().any(|hole| hole.range == (end..run.start)) => {
                 outcome.holes.add_unfilled(chain, end..run.start);
             }
             Some(end) => outcome.problems.extend(outcome.holes.add(chain, end..run.start)),
@@ -240,7 +240,20 @@ impl Outcome<Observer> {
     }
 }
 
+/// What a problem's file is called, to know it again: a page of another timeline is told of the segment,
+/// and of the file as it is packed.
+fn called(problem: &Problem) -> &str {
+    let segment = problem.segment.get(..NAME_DIGITS);
+    segment.filter(|_| problem.kind == ProblemKind::PageTimeline).unwrap_or(&problem.segment)
+}
+
 impl<O> Outcome<O> {
+    /// What ends a restore: problems, and holes that are none. No backup is restored across them.
+    pub fn in_the_way(&self) -> Vec<Problem> {
+        let holes = self.holes.accepted.iter().chain(&self.holes.unfilled);
+        self.problems.iter().chain(holes).cloned().collect()
+    }
+
     /// The result before any run was added; the WAL begins at `begin`.
     pub fn new(begin: Lsn, observer: O) -> Outcome<O> {
         Outcome {
@@ -316,14 +329,7 @@ impl<O> Outcome<O> {
 
     /// Adds problems that were found elsewhere, except those that it has already.
     pub(crate) fn add_problems(&mut self, problems: Vec<Problem>) {
-        // A page of another timeline is told of the segment, and of the file as it is packed.
-        let name = |problem: &Problem| match problem.kind {
-            ProblemKind::PageTimeline => {
-                problem.segment.get(..NAME_DIGITS).unwrap_or(&problem.segment).to_owned()
-            }
-            _ => problem.segment.clone(),
-        };
-        let identity = |problem: &Problem| (problem.kind, problem.lsn, name(problem));
+        let identity = |problem: &Problem| (problem.kind, problem.lsn, called(problem).to_owned());
         let mut known: BTreeSet<_> = self.problems.iter().map(identity).collect_set();
         self.problems
             .extend(problems.into_iter().filter(|problem| known.insert(identity(problem))));

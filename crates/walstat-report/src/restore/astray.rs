@@ -148,12 +148,9 @@ pub(super) fn by_older_file(problem: &Problem, wal: &Wal<'_>) -> Option<String> 
     let is_gone = is_missed || is_no_file || has_to_go();
     (is_first && is_gone).then(|| {
         let taken = SegmentName::new(older, number, bytes);
-        let of_newer = format!("timeline {}", name.timeline);
-        let is_of_newer = |it: &Problem| {
-            let is_its = SegmentName::leading(&it.segment) == Some(taken);
-            it.kind == ProblemKind::PageTimeline && is_its && it.found == of_newer
-        };
-        if wal.problems.iter().any(is_of_newer) {
+        let files = plan.files.get(&(older, number)).into_iter().flatten();
+        let mut pages = files.filter_map(|file| file.first_page.as_ref().ok());
+        if pages.any(|page| page.header.timeline == name.timeline) {
             let pages = format!("whose pages are of timeline {}", name.timeline);
             return format!("; a server takes {taken} in its place, {pages}, and may go on");
         }

@@ -68,8 +68,8 @@ fn cluster(backup: &Backup, plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// The WAL that is followed is not of another timeline because the history of the backup's own is missing: a
-/// server begins on that without one.
+/// The WAL that was read is on the backup's own timeline. It may be on another one because the history of
+/// that is missing, which a server does not need to begin on it.
 fn followed(backup: &Backup, wal: &Wal<'_>) -> Result<(), String> {
     let plan = wal.plan;
     let lost = |timeline: &u32| {

@@ -188,9 +188,9 @@ fn stand_ins<O>(outcome: &Outcome<O>, chain: &Chain<'_>) -> Vec<Problem> {
     chain.segments.iter().filter(stand_in).filter(counts).map(problem).collect()
 }
 
-/// A file that is cut off or unreadable is reported as a file, and by the records that are lost in it:
-/// leaves only the records, which say more, and how the file is fetched, which it says itself. A record may
-/// run through several such files: the others are told.
+/// A file that is cut off or unreadable is reported as a file, and by the record that is lost in it: keeps
+/// only the record's problem, which says more, and copies to it how the file is fetched. Of a record that
+/// runs through several such files the others are told.
 pub(super) fn say_once(problems: &mut Vec<Problem>, geometry: &Geometry) {
     let file_faults = [ProblemKind::Truncated, ProblemKind::Unreadable];
     let place = |problem: &Problem| {

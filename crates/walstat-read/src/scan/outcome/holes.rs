@@ -1,7 +1,7 @@
 //! Where segments are missing: those that may be, since somebody said so, and those that may not.
 
 use super::Outcome;
-use crate::input::plan::{Chain, Plan};
+use crate::input::plan::{Chain, Plan, Unfilled, WhyUnfilled};
 use crate::input::problem::{Problem, ProblemKind, none_of};
 use crate::input::segment::Segment;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,8 @@ pub struct Holes {
     all: Vec<(u32, Range<Lsn>)>,
     /// What would be a problem, had it not been accepted.
     pub accepted: Vec<Problem>,
+    /// Those that are no problem though nobody has accepted them: no file is lost in them.
+    pub unfilled: Vec<Problem>,
     /// Behind which the WAL begins anew (`pg_resetwal`).
     pub before_reset: Vec<Range<Lsn>>,
 }
@@ -32,9 +34,9 @@ impl Holes {
         problems
     }
 
-    /// Adds a hole that nobody fills. It is among what is accepted, across which no backup is restored.
+    /// Adds a hole that no file is lost in.
     pub(super) fn add_unfilled(&mut self, chain: &Chain<'_>, hole: Range<Lsn>) {
-        self.accepted.push(missing(chain, hole.start, hole.end));
+        self.unfilled.push(missing(chain, hole.start, hole.end));
         self.all.push((chain.lineage.timeline(), hole));
     }
 
@@ -48,6 +50,7 @@ impl Holes {
     pub(in crate::scan) fn extend(&mut self, others: Holes) {
         self.all.extend(others.all);
         self.accepted.extend(others.accepted);
+        self.unfilled.extend(others.unfilled);
         self.before_reset.extend(others.before_reset);
     }
 
@@ -56,8 +59,10 @@ impl Holes {
     pub(crate) fn add_lost(&mut self, plan: &Plan, lost: &BTreeSet<(u32, u64)>) -> Vec<Problem> {
         let bytes = plan.geometry.segment_bytes;
         // What a server has recycled was there; what none has archived was not.
-        let is_told_of =
-            |hole: &Range<Lsn>| plan.wal_alone.is_some() || !plan.unfilled.contains(hole);
+        let never = |it: &&Unfilled| it.why == WhyUnfilled::NeverArchived;
+        let never: Vec<&Range<Lsn>> =
+            plan.unfilled.iter().filter(never).map(|it| &it.range).collect();
+        let is_told_of = |hole: &Range<Lsn>| !never.contains(&hole);
         let is_told = |(timeline, number): (u32, u64)| {
             let start = Lsn(number.saturating_mul(u64::from(bytes)));
             self.all.iter().filter(|(_, hole)| is_told_of(hole)).any(|(history, hole)| {
@@ -141,9 +146,11 @@ impl<O> Outcome<O> {
                 })
             };
             let are_misnamed = !later.is_empty() && later.iter().all(is_misnamed);
-            let (timeline, first) = key(hole.start);
-            let name = SegmentName::new(timeline, first, bytes).to_string();
-            *explained.entry(name).or_insert(true) &= are_misnamed;
+            for part in parts(hole, &plan.accepted_gaps) {
+                let (timeline, first) = key(part.start);
+                let name = SegmentName::new(timeline, first, bytes).to_string();
+                *explained.entry(name).or_insert(true) &= are_misnamed;
+            }
         }
         self.problems.retain(|problem| {
             problem.kind != ProblemKind::MissingSegment

@@ -2,9 +2,9 @@
 //! whole: one of them is of another server, that has the same system identifier and timeline.
 //!
 //! It is the one that fits its other neighbour less. Where both fit theirs, WAL goes on behind the later one
-//! and all of that links, it is the earlier one: the segments of a clone are those of its origin up to the
-//! one in which they part, and never again after it. So it is where the earlier one ends with a false switch.
-//! Else it may be either.
+//! and all of that links, it is the earlier one: a clone has the segments of its origin up to the one in
+//! which they part, and none after it. The same goes for an earlier one that ends with a false switch. Else
+//! it may be either.
 
 use crate::input::plan::Chain;
 use crate::input::problem::{Elsewhere, Problem};

@@ -76,8 +76,8 @@ pub(in crate::scan) struct Beginning {
     told: Lsn,
     /// Whether it leaves another timeline than its history has it leave.
     leaves_another: bool,
-    /// The timeline that it leaves, and where. It is called as its history calls it, if that agrees: the last
-    /// one there is that which was restored to, and recovery may have ended before that began.
+    /// The timeline that it leaves, and where. Named as its history names it, if the place agrees: recovery
+    /// may have had a target timeline of which it reached no record.
     pub end: Ancestor,
 }
 
