@@ -3,6 +3,7 @@
 //!
 //! Judges nothing: which of it is read, and in what order, is decided in [`super::placing`].
 
+mod begun;
 mod data_directories;
 mod given;
 mod histories;

@@ -27,6 +27,7 @@
 //! | [`packed`] | the files that walstat writes for itself |
 //! | [`problem`] | what is wrong in the WAL |
 //! | [`error`] | why there is nothing to read |
+//! | [`writers`] | whether another program has a file open to write to it |
 //! | [`formula`] | texts that a spreadsheet would run |
 
 #![warn(unreachable_pub)]
@@ -76,3 +77,4 @@ mod suffixes;
 pub mod tar;
 pub mod timeline;
 mod unpacking;
+pub mod writers;

@@ -217,6 +217,25 @@ fn a_segment_behind_a_failover_at_its_beginning_may_be_laid_away() {
     is_noted("laid away", directory, &name(1, left / SEGMENT));
 }
 
+/// An old primary that was stopped wrote its last checkpoint into a segment of its own, and archives that when
+/// it comes back.
+#[test]
+fn the_last_segment_of_an_old_primary_behind_the_failover_need_not_be_filled() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let mut first = timeline_1(4, true);
+    first.switch();
+    let left = first.at() / SEGMENT * SEGMENT;
+    store(&promoted(&first, 1, 2), left, directory);
+    history(directory, 2, &[(1, left)]);
+    write(&mut first, 3);
+    store(&first, 0, directory);
+    let last = name(1, left / SEGMENT);
+    is_noted("behind the failover", directory, &format!("{last}: not filled, and it lies behind"));
+    let open = ("open_segment".to_owned(), last);
+    assert!(told(&check(&["--as", "archive", "-t", "1"], directory).exits(4)).contains(&open));
+}
+
 /// What the old primary wrote behind the failover is laid away by whoever tidies up: no server asks for it.
 #[test]
 fn what_was_left_behind_the_failover_may_be_laid_away() {

@@ -1,14 +1,17 @@
 //! Files that change while they are read. A server removes and renames its segments; and `cp`, and what
 //! compresses, write under the name that the segment is to have, so that it is not whole for a while. They
-//! are waited for; what does not grow any more is told as it is, `truncated`.
+//! are waited for; what nobody writes any more is told as it is, `truncated`. One that was begun since the
+//! paths were looked at first is left out: there is always a next one where an archiver is never idle.
 
 use super::observer::Observer;
 use super::outcome::Outcome;
+use crate::input::discover::Found;
 use crate::input::error::InputError;
 use crate::input::plan::Plan;
 use crate::input::problem::{Problem, ProblemKind};
 use crate::input::segment::Segment;
 use crate::input::storage;
+use crate::input::writers::is_open_for_writing;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread::sleep;
@@ -85,12 +88,62 @@ pub(super) fn have_changed(
     if !lost.is_empty() && problems().any(concerns_lost) {
         return true;
     }
-    let cut = problems().filter(|problem| is_cut(problem));
+    let not_whole = not_whole(plan, outcome);
+    have_grown(&not_whole, patience)
+}
+
+/// The files that are cut off.
+fn not_whole<'p>(plan: &'p Plan, outcome: &Outcome<Observer>) -> Vec<&'p Segment> {
+    let problems = outcome.problems.iter().chain(&plan.problems);
+    let cut = problems.filter(|problem| is_cut(problem));
     let names: BTreeSet<&str> = cut.map(|problem| problem.segment.as_str()).collect_set();
-    let is_not_whole = |segment: &&Segment| {
+    let is_it = |segment: &&Segment| {
         segment.claims_whole_segment() && names.contains(segment.file().as_str())
     };
-    have_grown(&files(plan).filter(is_not_whole).collect::<Vec<_>>(), patience)
+    files(plan).filter(is_it).collect()
+}
+
+/// Segments that somebody has begun to write since the paths were looked at first.
+#[derive(Debug, Default)]
+pub(super) struct Begun {
+    /// Those of which there was something then.
+    known: Option<BTreeSet<(u32, u64)>>,
+    begun: BTreeSet<SegmentName>,
+}
+
+impl Begun {
+    /// Takes note of what there is, the first time.
+    pub(super) fn see(&mut self, plan: &Plan) {
+        self.known.get_or_insert_with(|| plan.files.keys().copied().collect_set());
+    }
+
+    /// Adds those that are not whole and newer than what there was of their timelines; whether there are
+    /// any.
+    pub(super) fn add(
+        &mut self,
+        plan: &Plan,
+        result: Result<&Outcome<Observer>, &InputError>,
+    ) -> bool {
+        let (Ok(outcome), Some(known)) = (result, &self.known) else { return false };
+        let newest = |timeline: u32| {
+            known.range((timeline, 0)..=(timeline, u64::MAX)).next_back().map(|(_, number)| *number)
+        };
+        let not_whole = not_whole(plan, outcome).into_iter();
+        let new = not_whole
+            .filter(|file| newest(file.timeline).is_some_and(|newest| newest < file.number));
+        let bytes = plan.geometry.segment_bytes;
+        let names = new.map(|file| SegmentName::new(file.timeline, file.number, bytes));
+        let before = self.begun.len();
+        self.begun.extend(names);
+        self.begun.len() > before
+    }
+
+    /// Leaves them out of what was found anew.
+    pub(super) fn leave_out(&self, found: &mut Found) {
+        if !self.begun.is_empty() {
+            found.leave_out_begun(&self.begun);
+        }
+    }
 }
 
 /// Whether a problem may be that its file is not whole.
@@ -107,19 +160,27 @@ fn files(plan: &Plan) -> impl Iterator<Item = &Segment> {
     plan.files.values().flatten().filter(|segment| segment.source.is_file())
 }
 
-/// Whether any of these files was written to since it was looked for, when none of them grows any more.
+/// Whether any of these files was written to since it was found, when nobody writes to them any more: has
+/// one of them open, or has just written. What compresses does so in bursts, seconds apart.
 fn have_grown(files: &[&Segment], patience: &mut Patience) -> bool {
     let modified = || files.iter().map(|file| file.source.modified()).collect::<Vec<_>>();
     let first: Vec<_> = files.iter().map(|file| file.modified).collect();
     let mut seen = modified();
-    if seen == first && !files.iter().any(|file| is_young(file)) {
+    let is_open = |file: &&&Segment| {
+        !storage::is_elsewhere(file.source.path()) && is_open_for_writing(file.source.path())
+    };
+    let are_open = || files.iter().any(|file| is_open(&file));
+    let mut were_open = are_open();
+    if seen == first && !were_open && !files.iter().any(|file| is_young(file)) {
         return false;
     }
     while patience.waits() {
         let now = modified();
-        if now == seen {
-            return now != first;
+        let is_quiet = now == seen && !now.iter().flatten().copied().any(is_recent) && !are_open();
+        if is_quiet {
+            return now != first || were_open;
         }
+        were_open |= are_open();
         seen = now;
     }
     false

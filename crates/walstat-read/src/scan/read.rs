@@ -1,7 +1,7 @@
 //! From the files that were found to the result of a scan; again, where a server was writing meanwhile.
 
 use super::alone::{Counted, Passed};
-use super::changing::{Patience, have_changed, holes, is_cut, is_live, is_lost, is_young};
+use super::changing::{Begun, Patience, have_changed, holes, is_cut, is_live, is_lost, is_young};
 use super::copies;
 use super::ending::EndingKind;
 use super::observer::Observer;
@@ -73,14 +73,10 @@ pub(crate) fn read_passed(
     // What came through a stream does not come again.
     let tries_max = if found.streams.is_empty() && !found.is_merged { TRIES_MAX } else { 0 };
     let (mut tries, mut seen, mut patience) = (0, Vec::new(), Patience::default());
+    let mut begun = Begun::default();
     let (plan, mut outcome) = loop {
-        found.fail_if_given_up()?;
-        found.pass_over_read();
-        found.judge_plain_histories();
-        reading.settle_histories(&mut found)?;
-        let mut plan = reading.plan(&found)?;
-        reading.correct_histories(&mut plan, &mut found)?;
-        plan.accept(&reading.wanted.accepted_gaps, range.start)?;
+        let mut plan = reading.plan_of(&mut found, range.start)?;
+        begun.see(&plan);
         let holes = holes(&plan);
         if holes != seen && tries_max > 0 && is_live(&plan) && patience.waits() {
             seen = holes;
@@ -97,10 +93,14 @@ pub(crate) fn read_passed(
         // A server removes and renames segments while they are read, and `archive_command` writes one that is
         // not whole before it has ended: look again what there is.
         let sound = result.as_ref().is_ok_and(|outcome| is_sound(outcome, &plan));
-        if sound || tries >= tries_max || !have_changed(&plan, result.as_ref(), &mut patience) {
+        let mut is_other = || {
+            begun.add(&plan, result.as_ref()) || have_changed(&plan, result.as_ref(), &mut patience)
+        };
+        if sound || tries >= tries_max || !is_other() {
             break (plan, result?);
         }
         found = again(&found, &range)?;
+        begun.leave_out(&mut found);
         reading.passed = recall(&found);
     };
     progress.fail_if_lacking()?;
@@ -214,6 +214,18 @@ impl Reading<'_> {
             .into_iter()
             .map(|ancestors| (verify::proof(plan, timeline, &ancestors, &verifier), ancestors));
         proven.min().unwrap_or((Proof::Unknown, Vec::new()))
+    }
+
+    /// The plan of what was found, with its histories; `from`: where the range that is asked for begins.
+    fn plan_of(&self, found: &mut Found, from: Lsn) -> Result<Plan, InputError> {
+        found.fail_if_given_up()?;
+        found.pass_over_read();
+        found.judge_plain_histories();
+        self.settle_histories(found)?;
+        let mut plan = self.plan(found)?;
+        self.correct_histories(&mut plan, found)?;
+        plan.accept(&self.wanted.accepted_gaps, from)?;
+        Ok(plan)
     }
 
     fn plan(&self, found: &Found) -> Result<Plan, InputError> {

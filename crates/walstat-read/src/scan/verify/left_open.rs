@@ -35,10 +35,16 @@ fn why(problem: &Problem, plan: &Plan) -> Option<String> {
                  archive_mode = always archives it"
             ));
         }
-        is_prepared(file, at, plan).then(|| {
-            "only zeros, and the timeline was left before it: a server makes segments ready so, and none \
-             asks for it"
-                .to_owned()
+        if is_prepared(file, at, plan) {
+            let text = "only zeros, and the timeline was left before it: a server makes segments ready so, \
+                        and none asks for it";
+            return Some(text.to_owned());
+        }
+        is_behind(file, at, plan).then(|| {
+            format!(
+                "not filled, and it lies behind {at}, where a newer timeline left its own: as an old primary \
+                 archives what it had left"
+            )
         })
     })
 }
@@ -60,6 +66,14 @@ fn is_prepared(file: &Segment, Lsn(left_at): Lsn, plan: &Plan) -> bool {
         && left_at.is_multiple_of(bytes)
         && left_at / bytes <= file.number
         && rest(file.timeline, left_at / bytes, plan).all(is_empty)
+}
+
+/// Whether a file is the last of a timeline that was left before it begins.
+fn is_behind(file: &Segment, Lsn(left_at): Lsn, plan: &Plan) -> bool {
+    let bytes = u64::from(plan.geometry.segment_bytes);
+    file.timeline != plan.timeline
+        && left_at <= file.number.saturating_mul(bytes)
+        && rest(file.timeline, file.number + 1, plan).next().is_none()
 }
 
 /// The files of a timeline from a segment on.
