@@ -227,6 +227,29 @@ fn what_is_recycled_before_it_was_read_is_lost() {
     assert_eq!(ends(&mut follower), outcome.observer.0);
 }
 
+/// What pushes several segments at a time stores them in any order, also where nothing came for a while.
+#[test]
+fn a_segment_that_comes_after_the_next_one_is_not_lost() {
+    let sample = sample("pg15-mixed");
+    let folder = plain_folder("pg15-mixed", 0..2);
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    let look_for = |follower: &mut Follower, time: Duration| {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            let happened = look(follower);
+            assert!(happened.is_empty(), "{happened:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    look_for(&mut follower, Duration::from_secs(3));
+    add_segments(&sample, folder.path(), 3..4);
+    look_for(&mut follower, Duration::from_secs(4));
+    add_segments(&sample, folder.path(), 2..3);
+    look_for(&mut follower, Duration::from_secs(1));
+    let (_, outcome) = Scan::paths([folder.path()]).count(&Ends::default()).expect("WAL");
+    assert_eq!(ends(&mut follower), outcome.observer.0);
+}
+
 /// How far it is behind counts what lies beyond a place that it does not get over yet.
 #[test]
 fn what_lies_beyond_damage_is_behind() {

@@ -117,8 +117,10 @@ fn timelines(question: &Question<'_>) -> Vec<TimelineRow> {
     let oldest = lineage.of_page(start);
     let row = |(timeline, span): (u32, std::ops::Range<Lsn>)| {
         let is_it = |ends: &&TimelineEnds| ends.timeline.unwrap_or(oldest) == timeline;
-        let ends = noted.timelines().iter().find(is_it).copied().unwrap_or_default();
         let is_left = span.end < wal.end.lsn;
+        // Where the record is missing with which the next timeline begins, what ended on which is not known.
+        let is_its = |ends: &&TimelineEnds| !is_left || ends.last_commit < Some(span.end);
+        let ends = noted.timelines().iter().find(is_it).filter(is_its).copied().unwrap_or_default();
         TimelineRow {
             timeline,
             start_lsn: span.start.max(start).to_string(),

@@ -217,8 +217,8 @@ fn a_segment_behind_a_failover_at_its_beginning_may_be_laid_away() {
     is_noted("laid away", directory, &name(1, left / SEGMENT));
 }
 
-/// An old primary that was stopped wrote its last checkpoint into a segment of its own, and archives that when
-/// it comes back.
+/// An old primary that was stopped wrote its last checkpoint into a segment of its own, and archives that
+/// when it comes back.
 #[test]
 fn the_last_segment_of_an_old_primary_behind_the_failover_need_not_be_filled() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -25,10 +25,16 @@ const LATER_MAX: usize = 16;
 impl Follower {
     /// Goes on after segments that are gone; whether there were any.
     pub(super) fn pass_hole(&mut self, look: &mut Look) -> Result<bool, InputError> {
-        let key = self.key_at(self.next_page());
+        let mut key = self.key_at(self.next_page());
         if self.is_there(key)? && !self.is_recycled(key)? {
-            self.trouble.hole_since = None;
-            return Ok(false);
+            // A record that begins in its last page may go on in the next one.
+            let end = Lsn(self.next_page().0 + u64::from(self.scope.geometry.page_bytes));
+            let next = self.key_at(end);
+            if next == key || self.is_there(next)? {
+                self.trouble.hole_since = None;
+                return Ok(false);
+            }
+            key = next;
         }
         let Some(later) = self.later_segment(key.1)? else {
             self.trouble.hole_since = None;
@@ -163,7 +169,8 @@ impl Follower {
         look: &mut Look,
     ) -> Result<bool, InputError> {
         let is_old = self.trouble.stuck.since.is_some_and(|since| since.elapsed() > DAMAGE_AFTER);
-        if !is_old {
+        // A segment that is missing is waited for by itself.
+        if !is_old || self.trouble.hole_since.is_some() {
             return Ok(false);
         }
         let number = self.next_page().0 / self.segment_bytes();
