@@ -8,7 +8,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Less than it waits for a file that somebody writes to.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Longer than the program takes to find that a file is not whole.
 const WRITTEN_FOR: Duration = Duration::from_millis(1500);
@@ -136,7 +139,13 @@ fn a_copy_that_was_given_up_is_cut_off() {
     let mut files = three();
     files[2].1.truncate(1 << 19);
     let directory = archive(&files);
+    // Of another machine, whose clock is ahead.
+    let file = OpenOptions::new().append(true).open(directory.path().join(NAMES[2]));
+    let later = SystemTime::now() + Duration::from_secs(3600);
+    file.and_then(|file| file.set_modified(later)).expect("its time");
+    let begun = Instant::now();
     let ran = check(&["--as", "archive"], directory.path()).exits(4);
+    assert!(begun.elapsed() < PATIENCE, "nobody writes to it");
     let problem = &ran.json()["problems"][0];
     assert_eq!((&problem["kind"], &problem["segment"]), (&"truncated".into(), &NAMES[2].into()));
     fs::write(directory.path().join(NAMES[2]), segment(2)).expect("the whole one");

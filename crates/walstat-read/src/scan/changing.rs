@@ -15,7 +15,7 @@ use crate::input::writers::is_open_for_writing;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 
@@ -174,14 +174,20 @@ fn have_grown(files: &[&Segment], patience: &mut Patience) -> bool {
     if seen == first && !were_open && !files.iter().any(|file| is_young(file)) {
         return false;
     }
+    // Times of files may be those of another clock, and lie in the future.
+    let mut unchanged = Instant::now();
     while patience.waits() {
         let now = modified();
-        let is_quiet = now == seen && !now.iter().flatten().copied().any(is_recent) && !are_open();
-        if is_quiet {
+        if now != seen {
+            unchanged = Instant::now();
+            seen.clone_from(&now);
+        }
+        let is_open = are_open();
+        were_open |= is_open;
+        let are_recent = || now.iter().flatten().copied().any(is_recent);
+        if !is_open && (unchanged.elapsed() >= YOUNG || !are_recent()) {
             return now != first || were_open;
         }
-        were_open |= are_open();
-        seen = now;
     }
     false
 }
