@@ -4,6 +4,8 @@ mod history;
 mod outlets;
 mod program;
 
+use crate::common::builder::{Form, Wal};
+use crate::common::record::Rec;
 use crate::support::fixtures::{Sample, sample};
 use crate::support::patience::PATIENCE;
 use crate::support::wal::plain;
@@ -164,6 +166,27 @@ fn each_record_is_counted_once_as_soon_as_it_is_whole() {
 #[test]
 fn a_torn_record_that_recovery_replaced_is_passed() {
     grows("overwrite", 3);
+}
+
+/// The record that replaces it lies alone in the first page of a segment that is closed early.
+#[test]
+fn a_torn_record_that_was_replaced_before_a_switch_is_passed() {
+    let form = Form::of("15");
+    let mut wal = Wal::new(form, 5);
+    wal.add(&Rec::data(100));
+    let pages = (wal.at().next_multiple_of(form.segment) - wal.at()).div_ceil(form.page);
+    wal.tear(&Rec::data(2 * form.segment as usize), pages);
+    wal.overwrite();
+    wal.add(&Rec::data(50));
+    wal.switch();
+    let (end, files) = (wal.at(), wal.finish().files);
+    let folder = TempDir::new().expect("a directory");
+    for (number, bytes) in files {
+        fs::write(folder.path().join(format!("00000001{number:016X}")), bytes).expect("written");
+    }
+    let mut follower = begin(folder.path(), StartAt::Oldest);
+    assert_eq!(look(&mut follower), []);
+    assert_eq!((follower.position().0, follower.lost_bytes()), (end, 0));
 }
 
 #[test]

@@ -106,7 +106,9 @@ impl Follower {
             let mut flow = reader.push(walk.at, whole);
             walk.at = Lsn(walk.at.0 + whole.len() as u64);
             // The last page may be written in part: what goes on after it is read with what follows.
-            let fits = |left: u32| left as usize + LONG_HEADER_BYTES <= page_bytes;
+            // Unless it does not go on: recovery gave the record up and wrote another one there.
+            let goes_on = || PageHeader::parse(rest).is_some_and(|header| header.continues());
+            let fits = |left: u32| left as usize + LONG_HEADER_BYTES <= page_bytes || !goes_on();
             if flow == Flow::Next && !rest.is_empty() && reader.pending_bytes().is_none_or(fits) {
                 flow = reader.push(walk.at, rest);
                 walk.at = Lsn(walk.at.0 + rest.len() as u64);

@@ -68,10 +68,11 @@ fn is_prepared(file: &Segment, Lsn(left_at): Lsn, plan: &Plan) -> bool {
         && rest(file.timeline, left_at / bytes, plan).all(is_empty)
 }
 
-/// Whether a file is the last of a timeline that was left before it begins.
+/// Whether a file is the last of a timeline that was left before it begins, with something in it.
 fn is_behind(file: &Segment, Lsn(left_at): Lsn, plan: &Plan) -> bool {
     let bytes = u64::from(plan.geometry.segment_bytes);
     file.timeline != plan.timeline
+        && !is_empty(file)
         && left_at <= file.number.saturating_mul(bytes)
         && rest(file.timeline, file.number + 1, plan).next().is_none()
 }
