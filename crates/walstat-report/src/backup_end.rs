@@ -1,6 +1,8 @@
 //! The segments in which a base backup ends, by its history: that is archived after them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use walstat_format::lsn::Lsn;
+use walstat_format::ordered::CollectOrdered;
 use walstat_format::segment::SegmentName;
 use walstat_read::input::input_kind::InputKind;
 use walstat_read::input::label::ToldLabel;
@@ -10,10 +12,14 @@ use walstat_read::input::problem::{Problem, ProblemKind, none_of};
 /// Those behind all that there are, though a backup begins in these: they were lost with all after them.
 pub fn lost_end(plan: &Plan, labels: &[ToldLabel]) -> Option<Problem> {
     let bytes = u64::from(plan.geometry.segment_bytes);
+    let timelines: BTreeSet<u32> =
+        labels.iter().map(|told| told.found.label.timeline).collect_set();
+    let newest = timelines.into_iter().filter_map(|it| Some((it, newest(plan, it)?)));
+    let newest: BTreeMap<u32, u64> = newest.collect_map();
     let ends = labels.iter().filter_map(|told| {
         let label = told.found.label;
-        let last = newest(plan, label.timeline).filter(|last| label.start.0 / bytes <= *last)?;
-        Some((label.stop?, last, told))
+        let last = newest.get(&label.timeline).filter(|last| label.start.0 / bytes <= **last)?;
+        Some((label.stop?, *last, told))
     });
     let (stop, last, told) = ends.max_by_key(|(stop, ..)| *stop)?;
     let number = stop.0.saturating_sub(1) / bytes;

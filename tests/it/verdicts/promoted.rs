@@ -194,17 +194,22 @@ fn a_partial_before_the_first_timeline_needs_no_history() {
     );
 }
 
-/// The same where the older timeline was left at the end of a segment: nothing in the next one is needed.
-#[test]
-fn a_segment_behind_a_failover_at_its_beginning_may_be_laid_away() {
+/// Timeline 2 where it leaves timeline 1 at the end of a segment; that one, and the place.
+fn left_at_a_segments_end() -> (TempDir, Wal, u64) {
     let directory = tempfile::tempdir().expect("a directory");
-    let directory = directory.path();
     let mut first = timeline_1(4, true);
     first.switch();
     let left = first.at() / SEGMENT * SEGMENT;
-    let second = promoted(&first, 1, 2);
-    store(&second, left, directory);
-    history(directory, 2, &[(1, left)]);
+    store(&promoted(&first, 1, 2), left, directory.path());
+    history(directory.path(), 2, &[(1, left)]);
+    (directory, first, left)
+}
+
+/// Where the older timeline was left at the end of a segment nothing in the next one is needed.
+#[test]
+fn a_segment_behind_a_failover_at_its_beginning_may_be_laid_away() {
+    let (directory, mut first, left) = left_at_a_segments_end();
+    let directory = directory.path();
     write(&mut first, 300);
     first.switch();
     store(&first, 0, directory);
@@ -221,13 +226,8 @@ fn a_segment_behind_a_failover_at_its_beginning_may_be_laid_away() {
 /// when it comes back.
 #[test]
 fn the_last_segment_of_an_old_primary_behind_the_failover_need_not_be_filled() {
-    let directory = tempfile::tempdir().expect("a directory");
+    let (directory, mut first, left) = left_at_a_segments_end();
     let directory = directory.path();
-    let mut first = timeline_1(4, true);
-    first.switch();
-    let left = first.at() / SEGMENT * SEGMENT;
-    store(&promoted(&first, 1, 2), left, directory);
-    history(directory, 2, &[(1, left)]);
     write(&mut first, 3);
     store(&first, 0, directory);
     let last = name(1, left / SEGMENT);

@@ -166,10 +166,9 @@ fn have_grown(files: &[&Segment], patience: &mut Patience) -> bool {
     let modified = || files.iter().map(|file| file.source.modified()).collect::<Vec<_>>();
     let first: Vec<_> = files.iter().map(|file| file.modified).collect();
     let mut seen = modified();
-    let is_open = |file: &&&Segment| {
-        !storage::is_elsewhere(file.source.path()) && is_open_for_writing(file.source.path())
-    };
-    let are_open = || files.iter().any(|file| is_open(&file));
+    let paths = files.iter().map(|file| file.source.path());
+    let is_open = |path: &Path| !storage::is_elsewhere(path) && is_open_for_writing(path);
+    let are_open = || paths.clone().any(is_open);
     let mut were_open = are_open();
     if seen == first && !were_open && !files.iter().any(|file| is_young(file)) {
         return false;

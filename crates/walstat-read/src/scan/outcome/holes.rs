@@ -1,7 +1,7 @@
 //! Where segments are missing: those that may be, since somebody said so, and those that may not.
 
 use super::Outcome;
-use crate::input::plan::{Chain, Plan, Unfilled, WhyUnfilled};
+use crate::input::plan::{Chain, Plan, WhyUnfilled};
 use crate::input::problem::{Problem, ProblemKind, none_of};
 use crate::input::segment::Segment;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,10 +59,10 @@ impl Holes {
     pub(crate) fn add_lost(&mut self, plan: &Plan, lost: &BTreeSet<(u32, u64)>) -> Vec<Problem> {
         let bytes = plan.geometry.segment_bytes;
         // What a server has recycled was there; what none has archived was not.
-        let never = |it: &&Unfilled| it.why == WhyUnfilled::NeverArchived;
-        let never: Vec<&Range<Lsn>> =
-            plan.unfilled.iter().filter(never).map(|it| &it.range).collect();
-        let is_told_of = |hole: &Range<Lsn>| !never.contains(&hole);
+        let is_told_of = |hole: &Range<Lsn>| {
+            let never = WhyUnfilled::NeverArchived;
+            !plan.unfilled.iter().any(|it| it.why == never && it.range == *hole)
+        };
         let is_told = |(timeline, number): (u32, u64)| {
             let start = Lsn(number.saturating_mul(u64::from(bytes)));
             self.all.iter().filter(|(_, hole)| is_told_of(hole)).any(|(history, hole)| {
